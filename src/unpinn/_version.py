@@ -1,0 +1,3 @@
+"""The version, kept alone so that the build can read it without importing the package."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,37 @@
+"""How it is fitted: losses, stages, optimisers, checkpoints, progress, and the record of a fit."""
+
+from unpinn.training._checkpoint import Checkpoint as Checkpoint
+from unpinn.training._fit import Fit as Fit
+from unpinn.training._history import History as History
+from unpinn.training._objective import DataTerm as DataTerm
+from unpinn.training._objective import Objective as Objective
+from unpinn.training._objective import make_data_term as make_data_term
+from unpinn.training._objective import make_objective as make_objective
+from unpinn.training._penalties import Absolute as Absolute
+from unpinn.training._penalties import Heteroscedastic as Heteroscedastic
+from unpinn.training._penalties import Huber as Huber
+from unpinn.training._penalties import Mixture as Mixture
+from unpinn.training._penalties import Penalty as Penalty
+from unpinn.training._penalties import Squared as Squared
+from unpinn.training._penalties import StudentT as StudentT
+from unpinn.training._penalties import Trimmed as Trimmed
+from unpinn.training._progress import Moment as Moment
+from unpinn.training._progress import Quiet as Quiet
+from unpinn.training._progress import TerminalLine as TerminalLine
+from unpinn.training._progress import Watcher as Watcher
+from unpinn.training._protocol import BUDGETS as BUDGETS
+from unpinn.training._protocol import Protocol as Protocol
+from unpinn.training._protocol import paper_assimilation as paper_assimilation
+from unpinn.training._protocol import paper_inversion as paper_inversion
+from unpinn.training._recommended import recommended as recommended
+from unpinn.training._records import NoiseEstimate as NoiseEstimate
+from unpinn.training._records import Partition as Partition
+from unpinn.training._records import Pruning as Pruning
+from unpinn.training._records import PruningStep as PruningStep
+from unpinn.training._records import Status as Status
+from unpinn.training._scales import measured_scales as measured_scales
+from unpinn.training._stages import Adam as Adam
+from unpinn.training._stages import Lbfgs as Lbfgs
+from unpinn.training._stages import Stage as Stage
+from unpinn.training._store import load as load
+from unpinn.training._train import train as train

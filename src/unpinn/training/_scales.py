@@ -1,0 +1,71 @@
+r"""How large an equation is, so that its residual can be judged without units.
+
+An equation's size is the root mean square of what its parts contribute: with the residual
+$R(c_1, c_2, \dots)$ a function of the derivatives $c_i$ it reads,
+$$ S^2 = \Big\langle R(0)^2 + \sum_i \Big(\frac{\partial R}{\partial c_i} c_i\Big)^2 \Big\rangle , $$
+which for $u_{tt} - c^2 u_{xx}$ is $\langle u_{tt}^2\rangle + c^4\langle u_{xx}^2\rangle$: the terms
+that cancel in the residual do not cancel in its size.
+"""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from unpinn.network import Model
+from unpinn.problem import Expression
+from unpinn.training._objective import Objective, PointTerm
+
+_MOST_POINTS = 2048
+
+
+@eqx.filter_jit
+def expression_size(expression: Expression, model: Model, points: jax.Array) -> jax.Array:
+    """The size S of one expression over points, for the fields as the model has them now."""
+    wanted = expression.derivatives
+    values = model.derivatives(points, wanted) if wanted else {}
+    coordinates = {n: points[:, k] for k, n in enumerate(model.layout.coordinates)}
+    unknowns = {name: v.astype(points.dtype) for name, v in model.unknowns().items()}
+    count = (points.shape[0], expression.components)
+
+    keys, parts = list(values), list(values.values())
+
+    def residual(parts):
+        result = expression(dict(zip(keys, parts, strict=True)), unknowns, coordinates)
+        return jnp.broadcast_to(result, count).astype(points.dtype)
+
+    total = jnp.mean(residual([jnp.zeros_like(part) for part in parts]) ** 2)
+    for number, part in enumerate(parts):
+        tangent = [part if k == number else jnp.zeros_like(part) for k in range(len(parts))]
+        share = jax.jvp(residual, (parts,), (tangent,))[1]
+        total = total + jnp.mean(share**2)
+    return jnp.sqrt(total)
+
+
+def measured_scales(objective: Objective, model: Model) -> dict[str, float]:
+    """Every equation's and condition's size for the fields as the model has them now."""
+    terms = ([] if objective.equations is None else [objective.equations]) + list(
+        objective.conditions
+    )
+    sizes: dict[str, float] = {}
+    for term in terms:
+        step = max(1, term.points.shape[0] // _MOST_POINTS)
+        for expression in term.expressions:
+            size = float(expression_size(expression, model, term.points[::step]))
+            sizes[expression.name] = size if 0 < size < float("inf") else 1.0
+    return sizes
+
+
+def with_scales(objective: Objective, scales: dict[str, float]) -> Objective:
+    """The objective with residuals divided by other scales."""
+
+    def rescaled(term: PointTerm) -> PointTerm:
+        values = [scales.get(name, 1.0) for name in term.names]
+        return eqx.tree_at(lambda t: t.scales, term, jnp.asarray(values, term.points.dtype))
+
+    equations = None if objective.equations is None else rescaled(objective.equations)
+    conditions = tuple(rescaled(term) for term in objective.conditions)
+    return Objective(
+        objective.data, equations, conditions, objective.weights, objective.names, objective.block
+    )

@@ -1,0 +1,186 @@
+"""Train a problem's network on readings: the package's first verb."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unpinn import precision
+from unpinn._errors import UserError
+from unpinn._files import plain
+from unpinn.network import Model, make_model
+from unpinn.problem import Observations, Problem
+from unpinn.training._checkpoint import Checkpoint
+from unpinn.training._fit import Fit
+from unpinn.training._loop import Outcome, run
+from unpinn.training._objective import Objective, make_data_term, make_objective
+from unpinn.training._penalties import Penalty
+from unpinn.training._progress import Watcher, default_watcher
+from unpinn.training._protocol import Protocol
+from unpinn.training._recommended import recommended
+from unpinn.training._records import Status
+from unpinn.training._stages import Stage
+
+
+def train(
+    problem: Problem,
+    observations: Observations | None = None,
+    protocol: Protocol | None = None,
+    seed: int = 0,
+    *,
+    weights: Any = None,
+    penalty: Penalty | None = None,
+    start: Model | Fit | None = None,
+    extras: Mapping[str, float] | None = None,
+    extra_columns: tuple[str, ...] = (),
+    directory: Any = None,
+    watcher: Watcher | None = None,
+    method: str = "pinn",
+) -> Fit:
+    """Fit a network to a problem and its readings.
+
+    Arguments:
+        problem: equations, conditions and unknowns.
+        observations: the readings; none for a forward problem.
+        protocol: how to train; the recommended one unless told.
+        seed: of the first weights, collocation points and mini-batches.
+        weights: how much each reading counts, (N,); zero forgets one.
+        penalty: what a misfit costs; its square unless told.
+        start: a model to go on from, or a fit, whose optimiser state is then taken up too if the
+            first stage is of the same kind.
+        extras: trained numbers of the penalty and their first values.
+        extra_columns: further outputs of the network that the penalty reads.
+        directory: where the run keeps its checkpoint; a killed run found there is continued.
+        watcher: is told how it goes; a line on a terminal unless told.
+        method: the name that the record carries.
+    """
+    protocol = protocol or recommended(problem, observations)
+    _check(problem, observations, weights, protocol)
+    model = _first_model(problem, observations, protocol, seed, start, extras, extra_columns)
+    data = None
+    if observations is not None:
+        scales = _reading_scales(model, observations, problem) if protocol.scaled else None
+        data = make_data_term(problem, observations, weights, penalty, scales)
+
+    def build(stage: Stage) -> Objective:
+        merged = {**protocol.weights, **stage.weights}
+        return make_objective(problem, data, seed, merged).only(_groups(stage, data, problem))
+
+    everything = build_names(problem, data)
+    outcome = run(
+        protocol.stages,
+        build,
+        model,
+        names=everything,
+        seed=seed,
+        watcher=watcher or default_watcher(),
+        checkpoint=_checkpoint(directory, problem, observations, protocol, seed, weights, start),
+        optimiser=_optimiser(start, protocol),
+    )
+    return _record(outcome, problem, observations, protocol, seed, method)
+
+
+def build_names(problem: Problem, data: Any) -> tuple[str, ...]:
+    """The columns of a history."""
+    terms = [*problem.equations, *(c.name for c in problem.conditions)]
+    numbers = [scalar.name for scalar in problem.scalars]
+    return ("total", *(["data"] if data is not None else []), *terms, *numbers)
+
+
+def _groups(stage: Stage, data: Any, problem: Problem) -> tuple[str, ...]:
+    """A stage's groups that exist in this problem."""
+    there = {"data": data is not None, "equations": True, "conditions": bool(problem.conditions)}
+    return tuple(group for group in stage.groups if there[group])
+
+
+def _check(problem, observations, weights, protocol: Protocol) -> None:
+    if not isinstance(problem, Problem):
+        raise UserError(f"train needs a Problem, not {type(problem).__name__}")
+    if observations is not None and not isinstance(observations, Observations):
+        raise UserError(
+            f"train needs Observations (see unpinn.observe), not {type(observations).__name__}"
+        )
+    if observations is None:
+        if weights is not None:
+            raise UserError("weights of readings were passed without readings")
+        if any(tuple(stage.groups) == ("data",) for stage in protocol.stages):
+            raise UserError("a stage trains on the data alone, but there are no readings")
+        return
+    if weights is not None:
+        array = np.asarray(weights, np.float64)
+        if array.shape != (len(observations),) or not np.isfinite(array).all() or (array < 0).any():
+            raise UserError(
+                f"weights must be {len(observations)} finite numbers of zero or more, one a reading"
+            )
+
+
+def _first_model(problem, observations, protocol, seed, start, extras, extra_columns) -> Model:
+    if isinstance(start, Fit):
+        return start.model
+    if start is not None:
+        return start
+    with precision.scope("float32"):
+        return make_model(
+            problem, observations, protocol.architecture, seed, protocol.scaled,
+            extra_columns, extras,
+        )  # fmt: skip
+
+
+def _reading_scales(model: Model, observations: Observations, problem: Problem) -> np.ndarray:
+    """One unit of each measured quantity: a field's own unit, a robust spread for others."""
+    units = []
+    for column, name in enumerate(observations.quantities):
+        if name in model.layout.columns:
+            units.append(model.layout.scale[model.layout.columns.index(name)])
+            continue
+        seen = observations.values[:, column]
+        spread = float(np.quantile(np.abs(seen[np.isfinite(seen)]), 0.9))
+        units.append(spread if spread > 0 else 1.0)
+    return np.array(units)
+
+
+def _optimiser(start: Any, protocol: Protocol):
+    same = isinstance(start, Fit) and start.optimiser and start.protocol.stages[-1].kind == "adam"
+    if same and protocol.stages[0].kind == "adam":
+        return list(start.optimiser)
+    return None
+
+
+def _checkpoint(directory, problem, observations, protocol, seed, weights, start):
+    if directory is None:
+        return None
+    parts = [
+        problem.fingerprint,
+        None if observations is None else observations.fingerprint,
+        plain(protocol.to_dict()),
+        seed,
+        None if weights is None else hashlib.sha256(np.asarray(weights).tobytes()).hexdigest(),
+        start is not None,
+    ]
+    digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+    return Checkpoint(Path(directory) / "checkpoint.safetensors", digest)
+
+
+def _record(outcome: Outcome, problem, observations, protocol, seed, method) -> Fit:
+    lost = [note for note in outcome.notes if note["diverged"]]
+    code = "diverged" if lost else "finished"
+    reason = "; ".join(f"{note['kind']}: {note['reason']}" for note in outcome.notes)
+    details: dict[str, Any] = {"scales": outcome.scales, "weights": outcome.weights}
+    found = {
+        s.name: float(np.asarray(s.natural(np.asarray(outcome.model.scalars[s.name]), protocol.scaled)))
+        for s in problem.scalars
+    }
+    bounded = [s.name for s in problem.scalars if s.at_bound(found[s.name])]
+    if bounded:
+        details["at_bound"] = bounded
+        reason += f"; {', '.join(bounded)} ended at a bound, so the bound decided the value"
+    return Fit(
+        problem, observations, outcome.model, protocol, seed, outcome.history,
+        Status(code, reason), outcome.seconds, method, protocol.name,
+        optimiser=tuple(outcome.optimiser), details=details,
+    )  # fmt: skip
