@@ -498,7 +498,7 @@ def test_command_line_checks_a_file(tmp_path):
 
 @pytest.mark.slow
 def test_coarse_run_from_rest_reproduces_the_wake(tmp_path):
-    settings = SimulationSettings(degree=5, step=0.01, end=90.0, record=18.0)
+    settings = SimulationSettings(degree=5, step=0.00625, end=85.0, record=15.0)
     simulated = extract_harmonics(simulate(settings))
     assert simulated.strouhal == pytest.approx(0.1694, abs=1e-3)
     assert simulated.drag == pytest.approx(1.380, abs=0.01)

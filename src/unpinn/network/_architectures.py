@@ -49,6 +49,10 @@ class MLP(Network):
             series = self.neurons(number, layer(series).activate(f), hook)
         return self.output(series)
 
+    def incoming(self, layer: int) -> Linear:
+        """The layer itself."""
+        return self.hidden[layer]
+
     def following(self, layer: int) -> Linear:
         """The next hidden layer, or the output."""
         return self.hidden[layer + 1] if layer + 1 < len(self.hidden) else self.output
@@ -92,7 +96,7 @@ class ModifiedMLP(Network):
         """A freshly drawn network."""
         activation_named(activation)
         keys = jax.random.split(key, depth + 3)
-        encoders = tuple(make_linear(k, inputs, width, start) for k in keys[:2])
+        low, high = (make_linear(k, inputs, width, start) for k in keys[:2])
         sizes = [inputs, *[width] * depth]
         hidden = tuple(
             make_linear(k, a, b, start)
@@ -100,7 +104,8 @@ class ModifiedMLP(Network):
         )
         output = make_linear(keys[-1], width, outputs, start)
         everything = (tuple(range(width)),) * depth
-        return cls(encoders, hidden, output, full_masks([width] * depth), everything, activation)
+        masks = full_masks([width] * depth)
+        return cls((low, high), hidden, output, masks, everything, activation)
 
     def forward(self, series: Series, hook: Hook | None = None) -> Series:
         """Gate after gate."""
@@ -114,6 +119,10 @@ class ModifiedMLP(Network):
             below, above = (s if every else s.select(np.array(pick, int)) for s in (low, high))
             series = self.neurons(number, below + gate * (above - below), hook)
         return self.output(series)
+
+    def incoming(self, layer: int) -> Linear:
+        """The gate's layer."""
+        return self.hidden[layer]
 
     def following(self, layer: int) -> Linear:
         """The next gate's layer, or the output."""
@@ -131,12 +140,13 @@ class ModifiedMLP(Network):
         picks = [np.array(p, int)[k] for p, k in zip(self.picks, keeps, strict=True)]
         used = np.unique(np.concatenate(picks))
         place = {int(entry): number for number, entry in enumerate(used)}
+        low, high = self.encoders
         hidden, last = [], None
         for layer, keep in zip(self.hidden, keeps, strict=True):
             hidden.append(_cut(layer, rows=keep, columns=last))
             last = keep
         return ModifiedMLP(
-            tuple(_cut(encoder, rows=used) for encoder in self.encoders),
+            (_cut(low, rows=used), _cut(high, rows=used)),
             tuple(hidden),
             _cut(self.output, columns=last),
             full_masks_like(self.masks, [len(keep) for keep in keeps]),
@@ -180,6 +190,10 @@ class ResidualMLP(Network):
             stream = stream + outer(self.neurons(number, inner(stream).activate(f), hook))
         return self.output(stream)
 
+    def incoming(self, layer: int) -> Linear:
+        """The block's inner layer."""
+        return self.inner[layer]
+
     def following(self, layer: int) -> Linear:
         """The block's outer layer."""
         return self.outer[layer]
@@ -211,7 +225,7 @@ class FourierMLP(Network):
     mlp: MLP
 
     @property
-    def masks(self) -> tuple[Fixed, ...]:  # type: ignore[override]
+    def masks(self) -> tuple[Fixed, ...]:
         """The MLP's."""
         return self.mlp.masks
 
@@ -228,11 +242,15 @@ class FourierMLP(Network):
 
     def forward(self, series: Series, hook: Hook | None = None) -> Series:
         """Features, then the MLP."""
-        phases = series.linear(self.frequencies.array)
+        phases = series.linear(jnp.asarray(self.frequencies.array))
         quarter = phases.shift(jnp.asarray(np.pi / 2, phases.stack.dtype))
         sine = activation_named("sin")
         waves = [part.activate(sine).stack for part in (phases, quarter)]
         return self.mlp.forward(Series(jnp.concatenate(waves, axis=-1), series.plan), hook)
+
+    def incoming(self, layer: int) -> Linear:
+        """The MLP's."""
+        return self.mlp.incoming(layer)
 
     def following(self, layer: int) -> Linear:
         """The MLP's."""
@@ -244,7 +262,7 @@ class FourierMLP(Network):
 
     def with_masks(self, masks) -> FourierMLP:
         """A copy with the MLP's masks replaced."""
-        return FourierMLP(self.frequencies, self.mlp.with_masks(masks))
+        return eqx.tree_at(lambda net: net.mlp, self, self.mlp.with_masks(masks))
 
     def compact(self) -> FourierMLP:
         """A copy with the MLP compacted."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from unpinn._errors import UserError
+from unpinn.network._activations import activation as activation_named
 from unpinn.network._architectures import ARCHITECTURES
 from unpinn.network._fixed import Fixed
 from unpinn.network._network import Hook, Network
@@ -48,7 +50,7 @@ class Layout:
 
     @cached_property
     def unit(self) -> float:
-        """The smallest half width in space: the laplacian channel is kept in units of its square."""
+        """The smallest half width in space, whose square the laplacian channel is a unit of."""
         widths = [h for h, s in zip(self.half, self.space, strict=True) if s]
         return min(widths, default=1.0)
 
@@ -105,10 +107,9 @@ class Model(eqx.Module):
             if isinstance(derivative.orders, str):
                 value = series.laplacian[:, column]
             else:
-                value = sum(
-                    factor * series.stack[c, :, column]
-                    for c, factor in series.plan.recipe(derivative.orders)
-                )
+                recipe = series.plan.recipe(derivative.orders)
+                first, *others = (factor * series.stack[c, :, column] for c, factor in recipe)
+                value = sum(others, first)
             factor = layout.factor(derivative)
             value = value if factor == 1.0 else value * factor
             if derivative.order == 0 and layout.offset[column] != 0.0:
@@ -154,6 +155,10 @@ class Model(eqx.Module):
         return out * scale + offset
 
 
+# What `make` of an architecture takes that is said elsewhere than in its options.
+_NOT_OPTIONS = ("key", "inputs", "outputs", "width", "depth", "activation")
+
+
 @dataclass(frozen=True)
 class Architecture:
     """Which network to draw, as plain configuration.
@@ -175,6 +180,14 @@ class Architecture:
             )
         if self.width < 1 or self.depth < 1:
             raise UserError("an architecture needs a width and a depth of 1 or more")
+        activation_named(self.activation)
+        drawn = inspect.signature(ARCHITECTURES[self.kind].make)  # type: ignore[attr-defined]
+        known = [name for name in drawn.parameters if name not in _NOT_OPTIONS]
+        for name in self.options:
+            if name not in known:
+                raise UserError(
+                    f"architecture {self.kind!r} has no option {name!r}; it has {', '.join(known)}"
+                )
 
     def __hash__(self) -> int:
         return hash((self.kind, self.width, self.depth, self.activation, repr(self.options)))
@@ -236,7 +249,7 @@ def make_model(
     seed: int,
     scaled: bool = True,
     extra_columns: tuple[str, ...] = (),
-    extras: Mapping[str, float] | None = None,
+    extras: Mapping[str, float | int] | None = None,
 ) -> Model:
     """A freshly drawn model of a problem, in float32."""
     layout = make_layout(problem, observations, scaled, extra_columns)

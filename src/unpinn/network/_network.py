@@ -2,13 +2,15 @@
 
 # No postponed annotations here: Equinox must see AbstractVar itself, not its name.
 import abc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from unpinn._errors import UserError
 from unpinn.network._fixed import Fixed
 from unpinn.network._plan import Plan
 from unpinn.network._series import Series
@@ -37,7 +39,14 @@ class Network(eqx.Module):
     `propagate` with `unpinn.network.propagate_by_jvp`.
     """
 
-    masks: eqx.AbstractVar[tuple[Fixed, ...]]
+    if TYPE_CHECKING:
+        # A checker takes an abstract variable for a field that comes first in every __init__.
+        @property
+        @abc.abstractmethod
+        def masks(self) -> tuple[Fixed, ...]:
+            """One a prunable hidden layer: 1 keeps a neuron, 0 removes it."""
+    else:
+        masks: eqx.AbstractVar[tuple[Fixed, ...]]
 
     @abc.abstractmethod
     def forward(self, series: Series, hook: Hook | None = None) -> Series:
@@ -50,6 +59,10 @@ class Network(eqx.Module):
     @abc.abstractmethod
     def with_following(self, layer: int, linear: Linear) -> "Network":
         """A copy with that linear layer replaced."""
+
+    @abc.abstractmethod
+    def incoming(self, layer: int) -> Linear:
+        """The linear layer that a prunable hidden layer's nonlinearity is fed by."""
 
     @abc.abstractmethod
     def compact(self) -> "Network":
@@ -65,9 +78,13 @@ class Network(eqx.Module):
         """Neurons left in each prunable hidden layer."""
         return tuple(int(np.count_nonzero(np.asarray(mask.array))) for mask in self.masks)
 
+    def incoming_norms(self, layer: int) -> np.ndarray:
+        """The norm of the weights that each neuron is fed by."""
+        return np.linalg.norm(np.asarray(self.incoming(layer).weight), axis=1)
+
     def neurons(self, layer: int, series: Series, hook: Hook | None) -> Series:
         """Silence the removed neurons, then let the hook look (or change)."""
-        series = series.scale(self.masks[layer].array)
+        series = series.scale(jnp.asarray(self.masks[layer].array))
         return series if hook is None else hook(layer, series)
 
     def propagate(self, points: jax.Array, plan: Plan, hook: Hook | None = None) -> Series:
@@ -89,7 +106,7 @@ class Network(eqx.Module):
         self.propagate(points, Plan(points.shape[1]), look)
         return [seen[layer] for layer in range(len(self.masks))]
 
-    def with_masks(self, masks: list[np.ndarray]) -> "Network":
+    def with_masks(self, masks: Sequence[Any]) -> "Network":
         """A copy with other masks (1 keeps a neuron, 0 removes it)."""
         fixed = tuple(
             Fixed(jnp.asarray(mask, old.array.dtype))
@@ -97,7 +114,7 @@ class Network(eqx.Module):
         )
         return eqx.tree_at(lambda network: network.masks, self, fixed)
 
-    def fold(self, layer: int, constants: np.ndarray) -> "Network":
+    def fold(self, layer: int, constants: Any) -> "Network":
         """A copy in which the next layer's bias takes over what neurons contribute on average.
 
         Arguments:
@@ -117,6 +134,8 @@ def kept(mask: Fixed) -> np.ndarray:
 
 def make_linear(key: jax.Array, inputs: int, outputs: int, kind: str) -> Linear:
     """A linear layer, "uniform" in +-1/sqrt(inputs) (weights and biases) or "glorot"."""
+    if kind not in ("uniform", "glorot"):
+        raise UserError(f"the start {kind!r} of a network is not known; choose uniform or glorot")
     key_weight, key_bias = jax.random.split(key)
     if kind == "glorot":
         spread = np.sqrt(2.0 / (inputs + outputs))

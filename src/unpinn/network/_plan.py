@@ -70,7 +70,9 @@ class Plan:
 
 
 @lru_cache(maxsize=512)
-def make_plan(derivatives: frozenset[Derivative], dimension: int, space: Orders) -> Plan:
+def make_plan(
+    derivatives: frozenset[Derivative], dimension: int, space: tuple[float | int, ...]
+) -> Plan:
     """The cheapest directions found for a set of derivatives.
 
     Arguments:
@@ -153,14 +155,15 @@ def _polarise(orders: Orders, have: dict[tuple[int, ...], int]) -> list[tuple[in
     return chosen
 
 
-
 @lru_cache(maxsize=4096)
 def _solve(orders: Orders, directions: tuple[tuple[int, ...], ...]) -> tuple[float, ...] | None:
     """Weights c with sum_v c_v D_v^k = the derivative, or None."""
     if not directions:
         return None
     total, dimension = sum(orders), len(orders)
-    monomials = [b for b in itertools.product(range(total + 1), repeat=dimension) if sum(b) == total]
+    monomials = [
+        b for b in itertools.product(range(total + 1), repeat=dimension) if sum(b) == total
+    ]
     matrix = np.array(
         [
             [

@@ -165,6 +165,11 @@ def _arguments(what: str, name: str, function: Any, symbols: Symbols) -> tuple[s
         ) from None
     arguments: list[str] = []
     for parameter in parameters:
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            raise UserError(
+                f"{what} {name!r} takes {parameter}, which selects nothing; name the fields, "
+                "unknowns and coordinates that it needs"
+            )
         if parameter.name in symbols.names:
             arguments.append(parameter.name)
         elif parameter.default is inspect.Parameter.empty:

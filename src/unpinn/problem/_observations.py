@@ -127,7 +127,9 @@ def _columns(table: Mapping[str, Any], names: tuple[str, ...], what: str) -> np.
     if any(shape != (len(columns[0]), 1) for shape in lengths.values()):
         raise UserError(
             f"the {what} of the readings must be columns of one length, not "
-            + ", ".join(f"{name}: {len(column)}" for name, column in zip(names, columns, strict=True))
+            + ", ".join(
+                f"{name}: {len(column)}" for name, column in zip(names, columns, strict=True)
+            )
         )
     return np.concatenate(columns, axis=1) if columns else np.empty((0, 0))
 

@@ -140,7 +140,7 @@ class Problem:
     def measured_expressions(self) -> dict[str, Expression]:
         """What can be measured: every field, and the problem's own measurements."""
         plain = {name: _itself(name) for name in self.columns}
-        own = {name: measurement.function for name, measurement in self.measurements.items()}
+        own = {n: m.function for n, m in self.measurements.items() if isinstance(m, Measurement)}
         return {
             name: trace("measurement", name, function, self.symbols)
             for name, function in {**plain, **own}.items()
@@ -203,11 +203,15 @@ class Problem:
                 raise UserError(f"scales[{name!r}] must be a positive number for one of the fields")
         for name in self.measurements:
             if name in names:
-                raise UserError(f"the measurement {name!r} has a name that is taken; choose another")
+                raise UserError(
+                    f"the measurement {name!r} has a name that is taken; choose another"
+                )
         terms = [*(condition.name for condition in self.conditions), *self.equations]
         for term in terms:
             if terms.count(term) > 1:
-                raise UserError(f"{term!r} names two terms; equations and conditions need own names")
+                raise UserError(
+                    f"{term!r} names two terms; equations and conditions need own names"
+                )
             if term == "data":
                 raise UserError("the term 'data' is that of the readings; name yours otherwise")
 

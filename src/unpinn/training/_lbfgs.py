@@ -202,7 +202,7 @@ def _direction(state: LbfgsState):
     usable = (state.stored > 0) & (slope < 0)
     direction = jnp.where(usable, direction, -state.gradient)
     slope = jnp.where(usable, slope, -(state.gradient @ state.gradient))
-    first_step = jnp.where(usable, 1, jnp.minimum(1, 1 / jnp.abs(state.gradient).sum()))
+    first_step = jnp.where(usable, 1, jnp.minimum(1, 1 / jnp.linalg.norm(state.gradient)))
     return direction, slope, first_step, jnp.where(usable, state.stored, 0)
 
 
@@ -215,7 +215,9 @@ def _remember(state: LbfgsState, found: _Search) -> LbfgsState:
     slot = state.position
     products = (state.pairs.reshape(2 * history, -1) @ difference).reshape(history, 2).at[slot]
     products = products.set(jnp.stack([curvature, difference @ difference]))
-    keep = curvature > jnp.finfo(step.dtype).eps * (difference @ difference)
+    keep = curvature > jnp.finfo(step.dtype).eps * jnp.linalg.norm(step) * jnp.linalg.norm(
+        difference
+    )
     keep &= jnp.isfinite(products).all()
     # Writing back what was there, rather than branching, and only after all else has read the
     # pairs, lets the compiler update them in place.

@@ -18,7 +18,7 @@ from unpinn.training._checkpoint import Checkpoint, Snapshot, from_leaves, to_le
 from unpinn.training._history import History
 from unpinn.training._objective import Objective
 from unpinn.training._progress import Moment, Watcher
-from unpinn.training._scales import measured_scales, with_scales
+from unpinn.training._scales import measured_scales, used_scales, with_scales
 from unpinn.training._stages import LENGTH, Stage, record_names
 
 # A loss that has grown by so much over its first value is not coming back.
@@ -127,7 +127,9 @@ class _StageRun:
             model = stage.model(template, state)
             notes.append(note)
         weights = dict(zip(objective.names, np.asarray(objective.weights).tolist(), strict=True))
-        return Outcome(model, history, notes, seconds, to_leaves(state), scales, weights)
+        return Outcome(
+            model, history, notes, seconds, to_leaves(state), used_scales(objective), weights
+        )
 
     def _objective(self, model: Model, resumed: Snapshot | None):
         stage = self.stage

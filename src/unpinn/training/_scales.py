@@ -12,6 +12,7 @@ from __future__ import annotations
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from unpinn.network import Model
 from unpinn.problem import Expression
@@ -55,6 +56,18 @@ def measured_scales(objective: Objective, model: Model) -> dict[str, float]:
             size = float(expression_size(expression, model, term.points[::step]))
             sizes[expression.name] = size if 0 < size < float("inf") else 1.0
     return sizes
+
+
+def used_scales(objective: Objective) -> dict[str, float]:
+    """What each equation and condition is divided by."""
+    terms = ([] if objective.equations is None else [objective.equations]) + list(
+        objective.conditions
+    )
+    return {
+        name: float(scale)
+        for term in terms
+        for name, scale in zip(term.names, np.asarray(term.scales), strict=True)
+    }
 
 
 def with_scales(objective: Objective, scales: dict[str, float]) -> Objective:

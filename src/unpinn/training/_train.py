@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 
 from unpinn import precision
@@ -38,6 +39,7 @@ def train(
     start: Model | Fit | None = None,
     extras: Mapping[str, float] | None = None,
     extra_columns: tuple[str, ...] = (),
+    scales: Mapping[str, float] | None = None,
     directory: Any = None,
     watcher: Watcher | None = None,
     method: str = "pinn",
@@ -55,6 +57,7 @@ def train(
             first stage is of the same kind.
         extras: trained numbers of the penalty and their first values.
         extra_columns: further outputs of the network that the penalty reads.
+        scales: what equations and conditions are divided by, by name; 1 unless told.
         directory: where the run keeps its checkpoint; a killed run found there is continued.
         watcher: is told how it goes; a line on a terminal unless told.
         method: the name that the record carries.
@@ -64,12 +67,12 @@ def train(
     model = _first_model(problem, observations, protocol, seed, start, extras, extra_columns)
     data = None
     if observations is not None:
-        scales = _reading_scales(model, observations, problem) if protocol.scaled else None
-        data = make_data_term(problem, observations, weights, penalty, scales)
+        units = _reading_scales(model, observations, problem) if protocol.scaled else None
+        data = make_data_term(problem, observations, weights, penalty, units)
 
     def build(stage: Stage) -> Objective:
         merged = {**protocol.weights, **stage.weights}
-        return make_objective(problem, data, seed, merged).only(_groups(stage, data, problem))
+        return make_objective(problem, data, seed, merged, scales).only(_groups(stage, data, problem))
 
     everything = build_names(problem, data)
     outcome = run(
@@ -79,7 +82,9 @@ def train(
         names=everything,
         seed=seed,
         watcher=watcher or default_watcher(),
-        checkpoint=_checkpoint(directory, problem, observations, protocol, seed, weights, start),
+        checkpoint=_checkpoint(
+            directory, problem, observations, protocol, seed, weights, start, scales
+        ),
         optimiser=_optimiser(start, protocol),
     )
     return _record(outcome, problem, observations, protocol, seed, method)
@@ -151,7 +156,7 @@ def _optimiser(start: Any, protocol: Protocol):
     return None
 
 
-def _checkpoint(directory, problem, observations, protocol, seed, weights, start):
+def _checkpoint(directory, problem, observations, protocol, seed, weights, start, scales):
     if directory is None:
         return None
     parts = [
@@ -160,10 +165,21 @@ def _checkpoint(directory, problem, observations, protocol, seed, weights, start
         plain(protocol.to_dict()),
         seed,
         None if weights is None else hashlib.sha256(np.asarray(weights).tobytes()).hexdigest(),
-        start is not None,
+        _digest_of_model(start),
+        plain(dict(scales or {})),
     ]
     digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
     return Checkpoint(Path(directory) / "checkpoint.safetensors", digest)
+
+
+def _digest_of_model(start: Any) -> str | None:
+    """A digest of the model a run starts from: another start is another run."""
+    if start is None:
+        return None
+    digest = hashlib.sha256()
+    for leaf in jax.tree_util.tree_leaves(start.model if isinstance(start, Fit) else start):
+        digest.update(np.asarray(leaf).tobytes())
+    return digest.hexdigest()
 
 
 def _record(outcome: Outcome, problem, observations, protocol, seed, method) -> Fit:

@@ -124,22 +124,22 @@ def rectangle_mesh(
 
 
 def cylinder_mesh(degree: int = 8) -> Mesh:
-    """496 elements around a unit circle at the origin, in [-15, 25] x [-9, 9], periodic in y.
+    """496 elements around a circle of diameter 1, in [-15, 25] x [-9, 9], periodic in y.
 
-    A square of half-width 1.5 around the cylinder is filled with four layers of 16 elements that
+    A square of half-width 1 around the circle is filled with four layers of 16 elements that
     pass from the circle to the square; around it lie rectangles, 28 by 16 less those of the square,
     that grow away from it. Boundaries: inflow, outflow, cylinder.
     """
-    half, count = 1.5, 4
+    half, count = 1.0, 4
     middle = np.linspace(-half, half, count + 1)
-    upstream = -graded(half, 15.0, 7, 0.75)[::-1]
-    downstream = graded(half, 25.0, 17, 0.75)
-    beside = graded(half, 9.0, 6, 0.75)
+    upstream = -graded(half, 15.0, 5, 0.5)[::-1]
+    downstream = graded(half, 25.0, 19, 0.5)
+    beside = graded(half, 9.0, 6, 0.6)
     columns = np.concatenate([upstream[:-1], middle, downstream[1:]])
     rows = np.concatenate([-beside[:0:-1], middle, beside[1:]])
     x, y = _cells(columns, rows, degree)
     kept = np.maximum(np.abs(x.mean((1, 2))), np.abs(y.mean((1, 2)))) > half
-    layers = graded(0.0, 1.0, 4, 0.15)
+    layers = graded(0.0, 1.0, 4, 0.22)
     rings = _rings(layers, half, count, degree)
     coordinates = np.concatenate([np.stack([x, y])[:, kept], rings], axis=1)
     return connect(

@@ -1,0 +1,89 @@
+"""What a run of the unlearning does at each of its three parts: plain configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from unpinn._errors import UserError
+from unpinn.training import Adam, Lbfgs, Protocol, Stage
+from unpinn.unlearning._partition import ByMixture, ByShare, Rule
+from unpinn.unlearning._pruning import Schedule
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Partition, pruning, fine-tuning, and what to do with the result.
+
+    Arguments:
+        name: "paper", "default", or one's own.
+        rule: how the threshold is chosen.
+        schedule: how neurons are removed; None prunes nothing (the paper's FT).
+        stages: the fine-tuning.
+        weights: of its loss terms.
+        residual_weight: of the residual in the composite score.
+        rounds: how often partition, pruning and fine-tuning are repeated at most.
+        accept: whether a result that is worse by the evidence gives way to the baseline.
+    """
+
+    name: str
+    rule: Rule
+    schedule: Schedule | None
+    stages: tuple[Stage, ...]
+    weights: dict[str, float] = field(default_factory=dict)
+    residual_weight: float = 0.001
+    rounds: int = 1
+    accept: bool = False
+
+    def __post_init__(self):
+        if self.rounds < 1:
+            raise UserError(f"unlearning needs one round or more, not {self.rounds}")
+
+    def scaled_to(self, fraction: float) -> Recipe:
+        """With a fraction of the fine-tuning's length."""
+        return replace(self, stages=tuple(stage.scaled_to(fraction) for stage in self.stages))
+
+    def without_pruning(self) -> Recipe:
+        """The paper's FT: the same, but no neuron is removed."""
+        return replace(self, name=f"{self.name}, unpruned", schedule=None)
+
+    def changed(self, **options) -> Recipe:
+        """With parts of the schedule changed, as in `recipe.changed(criterion="random")`."""
+        if self.schedule is None:
+            raise UserError("this recipe prunes nothing, so its schedule cannot be changed")
+        return replace(self, schedule=replace(self.schedule, **options))
+
+
+def paper_recipe(
+    assimilation: bool, share: float = 0.5, physics: float = 0.005,
+    schedule: Schedule | None = None,
+) -> Recipe:  # fmt: skip
+    """The paper's Algorithm 1 with its printed settings.
+
+    Arguments:
+        assimilation: data assimilation fine-tunes with L-BFGS after Adam.
+        share: of readings retained.
+        physics: the equations' weight while fine-tuning.
+        schedule: 5 % of what remains, 20 times, in all layers, by the printed score, unless told.
+    """
+    stages: tuple[Stage, ...] = (Adam(epochs=2_000, rate=1e-3),)
+    if assimilation:
+        stages += (Lbfgs(iterations=500),)
+    plain = Schedule(fold=False, constants=False, guard=False, epsilon=1e-8, least=0)
+    return Recipe("paper", ByShare(share), schedule or plain, stages, {"equations": physics})
+
+
+def default_recipe(physics: float = 1.0, epochs: int = 2_000) -> Recipe:
+    """The recipe that needs no hand-set number."""
+    return Recipe(
+        "default",
+        ByMixture(),
+        Schedule(),
+        (Adam(epochs=epochs, rate=2e-3, schedule="cosine"),),
+        {"equations": physics},
+        rounds=2,
+        accept=True,
+    )
+
+
+RECIPES: dict[str, Callable[..., Recipe]] = {"paper": paper_recipe, "default": default_recipe}

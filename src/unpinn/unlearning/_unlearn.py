@@ -1,0 +1,115 @@
+"""Algorithm 1, top to bottom: partition, prune, fine-tune."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from unpinn._errors import UserError
+from unpinn.training import Fit, Partition, Pruning, Status, Watcher, train
+from unpinn.unlearning._evidence import evidence_of
+from unpinn.unlearning._native import NativePrunable, compacted, scores_of
+from unpinn.unlearning._pruning import prune
+from unpinn.unlearning._recipe import Recipe, default_recipe
+
+
+def unlearn(
+    fit: Fit,
+    recipe: Recipe | None = None,
+    *,
+    partition: Partition | None = None,
+    directory: Any = None,
+    watcher: Watcher | None = None,
+    method: str = "ppinn",
+) -> Fit:
+    """Make a trained network forget the readings that should not be trusted.
+
+    Arguments:
+        fit: a trained fit with readings: the baseline.
+        recipe: what to do; the default one needs no number set by hand.
+        partition: a partition to use instead of finding one.
+        directory: where the run keeps its checkpoints; a killed run found there is continued.
+        watcher: is told how the fine-tuning goes.
+        method: the name that the record carries.
+    """
+    recipe = recipe or default_recipe()
+    _check(fit)
+    current, first = fit, None
+    for number in range(recipe.rounds):
+        # Part I: which readings to trust.
+        found = partition or recipe.rule(scores_of(current, recipe.residual_weight))
+        found = _without_held_out(found, fit)
+        first = first or found
+        # Part II: remove the neurons that belong to the others (once).
+        model, pruning = current.model, current.pruning
+        if recipe.schedule is not None and pruning is None:
+            seen = NativePrunable(model, fit.observations.points)
+            smaller, pruning = prune(seen, found, recipe.schedule, fit.seed)
+            model = compacted(smaller.model)
+        # Part III: fine-tune on what is trusted.
+        where = None if directory is None else f"{directory}/round{number + 1}"
+        current = _fine_tune(fit, model, found, pruning, recipe, where, watcher, method)
+        if partition is not None or not found.suspect.any():
+            break
+    return _accepted(fit, current, first, recipe)
+
+
+def _fine_tune(fit, model, partition, pruning: Pruning | None, recipe, directory, watcher, method):
+    protocol = replace(
+        fit.protocol,
+        stages=recipe.stages,
+        weights={**fit.protocol.weights, **recipe.weights},
+        name=recipe.name,
+    )
+    tuned = train(
+        fit.problem, fit.observations, protocol, fit.seed, weights=partition.weight, start=model,
+        scales=fit.details.get("scales"), directory=directory, watcher=watcher, method=method,
+    )  # fmt: skip
+    return replace(
+        tuned, partition=partition, pruning=pruning, before=fit, recipe=recipe.name,
+        details={**fit.details, **tuned.details},
+    )  # fmt: skip
+
+
+def _accepted(fit: Fit, tuned: Fit, partition: Partition, recipe: Recipe) -> Fit:
+    """The tuned fit, or the baseline where the evidence says that unlearning did harm."""
+    scales = {**fit.details.get("scales", {})}
+    noise = partition.noise
+    if noise is None:
+        return tuned
+    before, after = (evidence_of(f, noise, scales) for f in (fit, tuned))
+    evidence = {"before": vars(before), "after": vars(after)}
+    if not recipe.accept or after.better_than(before, slack=0.02):
+        return tuned.with_details(evidence=evidence)
+    status = Status(
+        "kept", "unlearning made readings and residual agree less well, so the baseline was kept"
+    )
+    kept = replace(
+        fit, method=tuned.method, recipe=tuned.recipe, partition=tuned.partition, before=fit,
+        status=status,
+    )  # fmt: skip
+    return kept.with_details(evidence=evidence)
+
+
+def _without_held_out(partition: Partition, fit: Fit) -> Partition:
+    rows = fit.details.get("held_out")
+    if not rows:
+        return partition
+    weight = partition.weight.copy()
+    weight[np.asarray(rows)] = 0.0
+    return replace(partition, weight=weight)
+
+
+def _check(fit: Fit) -> None:
+    if not isinstance(fit, Fit):
+        raise UserError(f"unlearn needs a Fit from unpinn.train, not {type(fit).__name__}")
+    if fit.observations is None:
+        raise UserError("this fit has no readings, so there is nothing to unlearn")
+    if fit.members is not None:
+        raise UserError(f"a {fit.method} fit has many models; unlearn needs a single one")
+    if fit.status.code == "failed":
+        raise UserError(f"this fit failed ({fit.status.reason}); train it anew before unlearning")
+
+
