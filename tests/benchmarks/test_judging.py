@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -134,7 +135,7 @@ def test_a_model_is_judged_like_its_predictions(name, bench_of):
     model = make_model(bench.problem, None, Architecture(width=8, depth=2), seed=1, scaled=False)
 
     def predict(points):
-        columns = np.asarray(model.predict(points.astype(np.float32)))
+        columns = np.asarray(model.predict(jnp.asarray(points, jnp.float32)))
         return dict(zip(model.layout.columns, columns.T, strict=True))
 
     unknowns = {n: float(v) for n, v in model.unknowns().items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import types
 
 import jax
@@ -18,7 +19,8 @@ SMOOTH = [name for name in BENCHMARKS if name != "nsinv"]
 
 def differentiable(exact):
     """The exact solution's own code, with JAX in NumPy's place."""
-    return types.FunctionType(exact.__code__, {**exact.__globals__, "np": jnp})
+    plain = inspect.unwrap(exact)
+    return types.FunctionType(plain.__code__, {**plain.__globals__, "np": jnp})
 
 
 def along(function, axis):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from unpinn.benchmarks import BENCHMARKS, PRESETS, GridRows, benchmark
-from unpinn.training._stages import Adam, Lbfgs
+from unpinn.training import Adam, Lbfgs
 
 HALF = np.sqrt(0.5)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import types
 
 import numpy as np
@@ -9,8 +10,8 @@ import pytest
 import sympy
 from sympy import cos, diff, exp, pi, simplify, sin
 
-from unpinn.benchmarks import _heat, _hinv, _pinv, _poisson, _stokes, _wave, _winv, benchmark
 from unpinn.benchmarks import _ebinv as _beam
+from unpinn.benchmarks import _heat, _hinv, _pinv, _poisson, _stokes, _wave, _winv, benchmark
 
 x, y, t = sympy.symbols("x y t", real=True)
 D = 1 + x**2 + y**2 + (x - 1) ** 2 + (y - 1) ** 2
@@ -19,8 +20,9 @@ S = sin(pi * x) * sin(pi * y)
 
 def symbolic(function, *symbols):
     """What the package's function is, as a formula."""
-    names = {**function.__globals__, "np": sympy, "jnp": sympy}
-    return types.FunctionType(function.__code__, names)(*symbols)
+    plain = inspect.unwrap(function)
+    names = {**plain.__globals__, "np": sympy, "jnp": sympy}
+    return types.FunctionType(plain.__code__, names)(*symbols)
 
 
 # As the specification states them.
@@ -50,9 +52,7 @@ SOURCES = {
         2 * pi**2 * S / D
         + 2
         * pi
-        * (
-            (2 * x - 1) * cos(pi * x) * sin(pi * y) + (2 * y - 1) * sin(pi * x) * cos(pi * y)
-        )
+        * ((2 * x - 1) * cos(pi * x) * sin(pi * y) + (2 * y - 1) * sin(pi * x) * cos(pi * y))
         / D**2,
     ),
     "hinv": (
@@ -62,11 +62,7 @@ SOURCES = {
         * (
             (4 * pi**2 - 1) * S
             + pi**2
-            * (
-                2 * S**2
-                - cos(pi * x) ** 2 * sin(pi * y) ** 2
-                - sin(pi * x) ** 2 * cos(pi * y) ** 2
-            )
+            * (2 * S**2 - cos(pi * x) ** 2 * sin(pi * y) ** 2 - sin(pi * x) ** 2 * cos(pi * y) ** 2)
         ),
     ),
     "poisson": (_poisson.forcing, (x, y), 60 * (x * (1 - x) + y * (1 - y))),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import operator
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -179,3 +180,11 @@ def test_derivatives_are_keys():
         for name, orders in itertools.product("uv", [(0, 0), (1, 0), "laplacian"])
     ]
     assert len({*everything, *everything}) == 6
+    assert sorted(everything) == sorted(reversed(everything))
+
+
+def test_a_mapping_from_derivatives_passes_through_compiled_functions():
+    values = {Derivative("u", "laplacian"): jnp.ones(2), Derivative("u", (1, 0)): jnp.zeros(2)}
+    doubled = jax.jit(lambda values: {key: 2 * value for key, value in values.items()})(values)
+    np.testing.assert_array_equal(doubled[Derivative("u", "laplacian")], [2.0, 2.0])
+    np.testing.assert_array_equal(doubled[Derivative("u", (1, 0))], [0.0, 0.0])

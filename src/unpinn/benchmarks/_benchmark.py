@@ -15,7 +15,7 @@ from unpinn.benchmarks._layout import GridRows, Patch
 from unpinn.benchmarks._noise import Noise, instruments
 from unpinn.benchmarks._presets import Preset
 from unpinn.problem import Grid, Observations, Problem, observe
-from unpinn.training._protocol import Protocol
+from unpinn.training import Protocol
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,12 +24,12 @@ def beam(u, alpha):
 
 
 def held(u):
-    """The ends do not move,"""
+    """The ends do not move."""
     return u
 
 
 def free_to_turn(u):
-    """and no moment acts on them."""
+    """No moment acts on the ends."""
     return u.xx
 
 

@@ -52,9 +52,9 @@ def evaluate(benchmark: Benchmark, source: Any, unknowns: Mapping[str, Any] | No
     numbers = _unknown_errors(benchmark, found)
     fields: dict[str, dict] = {}
     for quantity in _all_quantities(benchmark):
-        columns = [np.stack([f[n] for n in quantity.of], axis=-1) for f in (predicted, truth)]
+        mine, true = (np.stack([f[n] for n in quantity.of], axis=-1) for f in (predicted, truth))
         label = f"{quantity.name}_shifted" if quantity.shifted else quantity.name
-        fields[label] = _errors(*columns, rows, benchmark.test_grid.counts, quantity.shifted)
+        fields[label] = _errors(mine, true, rows, benchmark.test_grid.counts, quantity.shifted)
     headline = _of_quantity(benchmark.headline, fields, numbers)
     return {
         "quantity": benchmark.headline.name,

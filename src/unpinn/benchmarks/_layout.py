@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from unpinn.problem import Grid, Sampler
+from unpinn.problem._sampling import Box
 
 
 @dataclass(frozen=True)
@@ -23,9 +23,9 @@ class Patch:
     """
 
     sampler: Sampler
-    box: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    box: Box = field(default_factory=dict)
 
-    def draw(self, domain: Mapping[str, tuple[float, float]]) -> np.ndarray:
+    def draw(self, domain: Box) -> np.ndarray:
         """The points, (N, dimensions); layouts are regular, so they need no seed."""
         return self.sampler.draw({**domain, **self.box}, 0)
 
@@ -50,6 +50,6 @@ class GridRows:
         drawn = np.random.default_rng(self.selection).choice(total, self.count, replace=False)
         return np.sort(drawn)
 
-    def draw(self, box: Mapping[str, tuple[float, float]], seed: int = 0) -> np.ndarray:
+    def draw(self, box: Box, seed: int = 0) -> np.ndarray:
         """The rows' points."""
         return self.grid.draw(box, seed)[self.rows()]

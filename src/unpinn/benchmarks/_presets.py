@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
-from unpinn.training._protocol import Protocol, paper_assimilation, paper_inversion
-from unpinn.training._stages import Adam, Lbfgs
+from unpinn.training import Adam, Lbfgs, Protocol, paper_assimilation, paper_inversion
 
 Preset = Literal["paper", "released"]
 PRESETS: tuple[Preset, ...] = ("paper", "released")
@@ -46,10 +45,7 @@ def inversion_fine_tuning(
 def assimilation_fine_tuning(preset: Preset, physics_weight: float) -> Protocol:
     """How a pruned assimilation is trained on: 2,000 epochs of Adam, then 500 of L-BFGS."""
     return Protocol(
-        (
-            Adam(epochs=2_000, rate=1e-3),
-            Lbfgs(iterations=500, history=50, tolerance=1e-8),
-        ),
+        (Adam(epochs=2_000, rate=1e-3), Lbfgs(iterations=500, history=50, tolerance=1e-8)),
         scaled=False,
         weights={"equations": physics_weight},
         name=f"{preset} fine-tuning",

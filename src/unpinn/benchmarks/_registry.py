@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import cache
 
 from unpinn._errors import UserError
 from unpinn.benchmarks._benchmark import Benchmark
@@ -62,7 +62,7 @@ def benchmark(
     return _build(name, preset)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _build(name: str, preset: str, *data: str) -> Benchmark:
     return _BUILDERS[name](preset, *data)
 

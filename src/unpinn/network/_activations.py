@@ -21,10 +21,12 @@ class Activation:
     Arguments:
         name: its name in configurations.
         derivatives: from z and an order k, the list [f(z), f'(z), ..., f^(k)(z)].
+        quadratic: (a, b, c) where f' = a + b f + c f^2, which makes all derivatives cheap.
     """
 
     name: str
     derivatives: Derivatives
+    quadratic: tuple[float, float, float] | None = None
 
     def __call__(self, z: jax.Array) -> jax.Array:
         """The function itself."""
@@ -76,7 +78,7 @@ def _derivative(function):
 ACTIVATIONS: dict[str, Activation] = {
     activation.name: activation
     for activation in (
-        Activation("tanh", _tanh),
+        Activation("tanh", _tanh, (1.0, 0.0, -1.0)),
         Activation("sin", _sin),
         Activation("swish", elementwise(jax.nn.silu)),
         Activation("gelu", elementwise(lambda z: jax.nn.gelu(z, approximate=True))),

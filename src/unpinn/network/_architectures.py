@@ -111,7 +111,7 @@ class ModifiedMLP(Network):
         """Gate after gate."""
         f = activation_named(self.activation)
         low, high = (encoder(series).activate(f) for encoder in self.encoders)
-        width = low.stack.shape[-1]
+        width = low.width
         for number, layer in enumerate(self.hidden):
             gate = layer(series).activate(f)
             pick = self.picks[number]
@@ -243,10 +243,10 @@ class FourierMLP(Network):
     def forward(self, series: Series, hook: Hook | None = None) -> Series:
         """Features, then the MLP."""
         phases = series.linear(jnp.asarray(self.frequencies.array))
-        quarter = phases.shift(jnp.asarray(np.pi / 2, phases.stack.dtype))
+        quarter = phases.shift(jnp.asarray(np.pi / 2, phases.dtype))
         sine = activation_named("sin")
-        waves = [part.activate(sine).stack for part in (phases, quarter)]
-        return self.mlp.forward(Series(jnp.concatenate(waves, axis=-1), series.plan), hook)
+        waves = [part.activate(sine) for part in (phases, quarter)]
+        return self.mlp.forward(Series.concatenate(waves), hook)
 
     def incoming(self, layer: int) -> Linear:
         """The MLP's."""

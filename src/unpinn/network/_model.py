@@ -104,12 +104,7 @@ class Model(eqx.Module):
         # Sorted, since the order of a set differs between processes and results must not.
         for derivative in sorted(wanted, key=repr):
             column = layout.columns.index(derivative.field)
-            if isinstance(derivative.orders, str):
-                value = series.laplacian[:, column]
-            else:
-                recipe = series.plan.recipe(derivative.orders)
-                first, *others = (factor * series.stack[c, :, column] for c, factor in recipe)
-                value = sum(others, first)
+            value = series.of_neuron(column, derivative.orders)
             factor = layout.factor(derivative)
             value = value if factor == 1.0 else value * factor
             if derivative.order == 0 and layout.offset[column] != 0.0:

@@ -137,16 +137,32 @@ def _candidates(orders: Orders) -> Iterable[tuple[int, ...]]:
 
 
 def _polarise(orders: Orders, have: dict[tuple[int, ...], int]) -> list[tuple[int, ...]]:
-    """Directions that determine a mixed derivative, those already propagated first."""
+    """Directions that determine a mixed derivative, as few more channels as found."""
+    total = sum(orders)
+    ranked = sorted(_candidates(orders), key=lambda v: have.get(v, 0) < total)
+    # Oblique directions alone often need fewer: u_xy is (D_(1,1)^2 - D_(1,-1)^2) / 4.
+    oblique = [
+        v for v in ranked if all(step != 0 or o == 0 for step, o in zip(v, orders, strict=True))
+    ]
+    found = [_sweep(orders, candidates, have) for candidates in (ranked, oblique)]
+    sets = [directions for directions in found if directions]
+    if not sets:
+        raise ValueError(f"no directions found for the mixed derivative {orders}")
+    return min(sets, key=lambda vs: sum(max(0, total - have.get(v, 0)) for v in vs))
+
+
+def _sweep(
+    orders: Orders, candidates: list[tuple[int, ...]], have: dict[tuple[int, ...], int]
+) -> list[tuple[int, ...]]:
+    """The first candidates that determine a mixed derivative, without those that can go."""
     total = sum(orders)
     chosen: list[tuple[int, ...]] = []
-    ranked = sorted(_candidates(orders), key=lambda v: have.get(v, 0) < total)
-    for candidate in ranked:
+    for candidate in candidates:
         chosen.append(candidate)
         if _solve(orders, tuple(chosen)) is not None:
             break
     else:
-        raise ValueError(f"no directions found for the mixed derivative {orders}")
+        return []
     # The sweep above may have taken more than it needs: drop what can go, new directions first.
     for candidate in sorted(chosen, key=lambda v: have.get(v, 0) >= total):
         rest = tuple(v for v in chosen if v != candidate)

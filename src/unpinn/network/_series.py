@@ -1,136 +1,172 @@
-r"""Truncated Taylor series of many points at once, as one stacked array.
+r"""Truncated Taylor series of many points at once.
 
 A `Series` holds, for n points and w neurons, the value, the Taylor coefficients along each of a
-plan's directions, and perhaps the laplacian, stacked as (channels, n, w). A linear layer is then
-one matrix product for all of them. An architecture written with these operations needs no other
-rule for its derivatives, and with a plan of no directions it is the plain network.
+plan's directions, and perhaps the laplacian. An architecture written with its operations needs no
+other rule for its derivatives, and with a plan of no directions it is the plain network.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
 
 from unpinn.network._activations import Activation
+from unpinn.network._coefficients import Channels, compose, multiply, plus, product, times
 from unpinn.network._plan import Plan
 
 
 class Series:
-    """Stacked Taylor coefficients, (channels, n, width)."""
+    """Taylor coefficients of w neurons at n points.
 
-    __slots__ = ("plan", "stack")
+    >>> series = Series.of_points(jnp.array([[3.0]]), Plan(1, ((1,),), (2,)))
+    >>> [float(c) for c in (series * series).stack.ravel()]  # (3 + s)^2 = 9 + 6 s + s^2
+    [9.0, 6.0, 1.0]
+    """
+
+    __slots__ = ("_channels", "_factor", "plan")
 
     def __init__(self, stack: jax.Array, plan: Plan):
-        self.stack = stack
+        self._channels: Channels = tuple(channel.T for channel in stack)
+        self._factor: jax.Array | None = None
         self.plan = plan
 
     @classmethod
+    def of_channels(cls, channels: Channels, plan: Plan, factor: jax.Array | None = None) -> Series:
+        """From channels with neurons first.
+
+        Arguments:
+            channels: the value (w, n), then each (w, n), (w, 1) if it is the same at every point, or
+                None if it is zero whatever the weights.
+            plan: which channel is what.
+            factor: multiplies the neurons of every channel, (w,); not yet done.
+        """
+        series = cls.__new__(cls)
+        series._channels, series._factor, series.plan = tuple(channels), factor, plan
+        return series
+
+    @classmethod
     def of_points(cls, points: jax.Array, plan: Plan) -> Series:
-        """The coordinates themselves, which move at unit speed along each direction."""
-        rows = [points]
+        """The coordinates (n, d) themselves, which move at unit speed along each direction."""
+        channels: list[jax.Array | None] = [points.T]
         for direction, order in zip(plan.directions, plan.orders, strict=True):
-            step = jnp.broadcast_to(jnp.asarray(direction, points.dtype), points.shape)
-            rows += [step] + [jnp.zeros_like(points)] * (order - 1)
+            channels += [jnp.asarray(direction, points.dtype)[:, None], *[None] * (order - 1)]
         if plan.laplacian is not None:
-            rows.append(jnp.zeros_like(points))
-        return cls(jnp.stack(rows), plan)
+            channels.append(None)
+        return cls.of_channels(tuple(channels), plan)
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Series]) -> Series:
+        """The neurons of several series side by side."""
+        joined: list[jax.Array | None] = []
+        for rows in zip(*(part.channels for part in parts), strict=True):
+            if all(row is None for row in rows):
+                joined.append(None)
+                continue
+            points = max(1 if row is None else row.shape[1] for row in rows)
+            filled = [
+                jnp.zeros((part.width, points), part.dtype)
+                if row is None
+                else jnp.broadcast_to(row, (part.width, points))
+                for part, row in zip(parts, rows, strict=True)
+            ]
+            joined.append(jnp.concatenate(filled))
+        return cls.of_channels(tuple(joined), parts[0].plan)
+
+    @property
+    def channels(self) -> Channels:
+        """The channels with neurons first, as `of_channels` takes them."""
+        if self._factor is None:
+            return self._channels
+        column = self._factor[:, None]
+        return tuple(times(channel, column) for channel in self._channels)
+
+    @property
+    def stack(self) -> jax.Array:
+        """All channels as one array, (channels, n, width)."""
+        shape = self._channels[0].shape
+        full = (
+            jnp.zeros(shape, self.dtype) if channel is None else jnp.broadcast_to(channel, shape)
+            for channel in self.channels
+        )
+        return jnp.stack([channel.T for channel in full])
+
+    @property
+    def width(self) -> int:
+        """How many neurons."""
+        return self._channels[0].shape[0]
+
+    @property
+    def dtype(self):
+        """The type of the numbers."""
+        return self._channels[0].dtype
 
     @property
     def value(self) -> jax.Array:
         """The value channel, (n, width)."""
-        return self.stack[0]
+        return self.channels[0].T
 
     def linear(self, weight: jax.Array, bias: jax.Array | None = None) -> Series:
-        """A linear layer: one product for all channels, the bias on the value alone."""
-        channels, points, width = self.stack.shape
-        product = self.stack.reshape(channels * points, width) @ weight.T
-        stack = product.reshape(channels, points, weight.shape[0])
-        return Series(stack if bias is None else stack.at[0].add(bias), self.plan)
+        """A linear layer (out, in): a product a channel, the bias (out,) on the value alone."""
+        # A factor of the neurons is one of the weight's columns, which are fewer than the points.
+        weight = weight if self._factor is None else weight * self._factor
+        out = Series.of_channels(multiply(weight, self._channels), self.plan)
+        return out if bias is None else out.shift(bias)
 
     def activate(self, activation: Activation) -> Series:
-        r"""Compose with a nonlinearity: $(f\circ z)_k = \sum_m f^{(m)}/m!\,[(z-z_0)^m]_k$."""
-        plan = self.plan
-        highest = max([*plan.orders, 2 if plan.laplacian is not None else 0], default=0)
-        f = activation.derivatives(self.stack[0], highest)
-        rows = [f[0]]
-        for number, order in enumerate(plan.orders):
-            z = [self.stack[plan.channel(number, k)] for k in range(1, order + 1)]
-            rows += _compose(f, z)
-        if plan.laplacian is not None:
-            squares = self._gradient_square()
-            rows.append(f[1] * self.stack[-1] + f[2] * squares)
-        return Series(jnp.stack(rows), plan)
+        """Compose with a nonlinearity."""
+        return Series.of_channels(compose(activation, self.plan, self.channels), self.plan)
 
     def __mul__(self, other: Series) -> Series:
-        """The product of two series, coefficient by coefficient (Cauchy)."""
-        plan, a, b = self.plan, self.stack, other.stack
-        rows = [a[0] * b[0]]
-        for number, order in enumerate(plan.orders):
-            x = [a[0]] + [a[plan.channel(number, k)] for k in range(1, order + 1)]
-            y = [b[0]] + [b[plan.channel(number, k)] for k in range(1, order + 1)]
-            rows += [sum(x[i] * y[k - i] for i in range(k + 1)) for k in range(1, order + 1)]
-        if plan.laplacian is not None:
-            cross = sum(
-                weight * a[c] * b[c] for c, weight in self._first_channels()
-            )
-            rows.append(a[-1] * b[0] + a[0] * b[-1] + 2.0 * cross)
-        return Series(jnp.stack(rows), plan)
+        """The product of two series."""
+        return Series.of_channels(product(self.plan, self.channels, other.channels), self.plan)
 
     def __add__(self, other: Series) -> Series:
-        return Series(self.stack + other.stack, self.plan)
+        return Series.of_channels(tuple(map(plus, self.channels, other.channels)), self.plan)
 
     def __sub__(self, other: Series) -> Series:
-        return Series(self.stack - other.stack, self.plan)
+        negative = (None if channel is None else -channel for channel in other.channels)
+        return Series.of_channels(tuple(map(plus, self.channels, negative)), self.plan)
 
     def scale(self, factor: jax.Array) -> Series:
-        """Multiply every channel by a constant: (width,), or (n, width) for one a point."""
-        return Series(self.stack * factor, self.plan)
+        """Multiply every channel by a constant: a number, (width,), or (n, width) a point."""
+        if factor.ndim == 1:
+            factor = factor if self._factor is None else factor * self._factor
+            return Series.of_channels(self._channels, self.plan, factor)
+        return Series.of_channels(tuple(times(c, factor.T) for c in self.channels), self.plan)
 
     def shift(self, offset: jax.Array) -> Series:
-        """Add a constant to the value."""
-        return Series(self.stack.at[0].add(offset), self.plan)
+        """Add a constant to the value: a number, (width,), or (n, width)."""
+        value, *others = self.channels
+        offset = offset[:, None] if offset.ndim == 1 else offset.T
+        return Series.of_channels((value + offset, *others), self.plan)
 
     def select(self, index) -> Series:
         """Some of the neurons."""
-        return Series(self.stack[:, :, index], self.plan)
+        chosen = tuple(None if channel is None else channel[index] for channel in self.channels)
+        return Series.of_channels(chosen, self.plan)
 
     def derivative(self, orders: tuple[int, ...]) -> jax.Array:
         """One derivative of every neuron, (n, width)."""
-        return sum(factor * self.stack[c] for c, factor in self.plan.recipe(orders))
+        return self._combine(self.plan.recipe(orders)).T
 
     @property
     def laplacian(self) -> jax.Array:
         """The laplacian channel, (n, width)."""
-        return self.stack[-1]
+        return self._combine(((self.plan.channels - 1, 1.0),)).T
 
-    def _first_channels(self) -> list[tuple[int, float]]:
-        plan = self.plan
-        pairs = []
-        for axis, weight in enumerate(plan.laplacian or ()):
-            if weight != 0.0:
-                unit = tuple(int(k == axis) for k in range(plan.dimension))
-                pairs.append((plan.channel(plan.directions.index(unit), 1), weight))
-        return pairs
+    def of_neuron(self, number: int, orders: tuple[int, ...] | str) -> jax.Array:
+        """One derivative (or the "laplacian") of one neuron, (n,)."""
+        recipe = ((self.plan.channels - 1, 1.0),) if isinstance(orders, str) else None
+        return self._combine(recipe or self.plan.recipe(orders), slice(number, number + 1))[0]
 
-    def _gradient_square(self) -> jax.Array:
-        return sum(weight * self.stack[c] ** 2 for c, weight in self._first_channels())
-
-
-def _compose(f: list[jax.Array], z: list[jax.Array]) -> list[jax.Array]:
-    """Taylor coefficients 1..k of f(z(t)) from those of z and the derivatives of f at z_0."""
-    order = len(z)
-    power: list[jax.Array | None] = list(z)  # coefficients 1..k of (z - z_0)^m, m = 1 first
-    out = [f[1] * coefficient for coefficient in z]
-    factorial = 1.0
-    for m in range(2, order + 1):
-        factorial *= m
-        raised: list[jax.Array | None] = [None] * order
-        for k in range(m, order + 1):
-            terms = [
-                power[i - 1] * z[k - i - 1] for i in range(m - 1, k) if power[i - 1] is not None
-            ]
-            raised[k - 1] = sum(terms[1:], terms[0])
-        power = raised
-        for k in range(m, order + 1):
-            out[k - 1] = out[k - 1] + (f[m] / factorial) * power[k - 1]
-    return out
+    def _combine(self, recipe, rows: slice = slice(None)) -> jax.Array:
+        channels = self.channels
+        terms = [
+            channels[place][rows] if factor == 1.0 else factor * channels[place][rows]
+            for place, factor in recipe
+            if channels[place] is not None
+        ]
+        value = channels[0][rows]
+        return jnp.broadcast_to(plus(*terms), value.shape) if terms else jnp.zeros_like(value)

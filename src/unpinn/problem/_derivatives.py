@@ -36,6 +36,10 @@ class Derivative:
         """The total order."""
         return 2 if isinstance(self.orders, str) else sum(self.orders)
 
+    def __lt__(self, other: Derivative) -> bool:
+        # JAX sorts a dictionary's keys, so that derivatives can leave a compiled function.
+        return (self.field, str(self.orders)) < (other.field, str(other.orders))
+
 
 def parse_attribute(attribute: str, coordinates: Sequence[str]) -> tuple[int, ...] | None:
     """Read an attribute such as `xxt` as counts of coordinates; None where it is none.

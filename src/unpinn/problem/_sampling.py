@@ -42,7 +42,7 @@ class Grid:
     where: Where | None = None
     ends: bool = True
 
-    def __init__(self, *counts: int, where: Where | None = None, ends: bool = True):
+    def __init__(self, *counts: int | np.integer, where: Where | None = None, ends: bool = True):
         if not counts or any(not isinstance(n, (int, np.integer)) or n < 1 for n in counts):
             raise UserError(f"a grid needs whole counts of 1 or more, not {counts}")
         object.__setattr__(self, "counts", tuple(int(n) for n in counts))

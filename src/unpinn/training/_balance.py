@@ -29,7 +29,11 @@ def balanced_weights(objective: Objective, model: Model) -> np.ndarray:
     count = len(objective.names)
     norms = np.array(
         [
-            float(_square_norm(objective.weighted(jnp.eye(count, dtype=objective.weights.dtype)[k]), model))
+            float(
+                _square_norm(
+                    objective.weighted(jnp.eye(count, dtype=objective.weights.dtype)[k]), model
+                )
+            )
             for k in range(count)
         ]
     )

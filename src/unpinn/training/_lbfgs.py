@@ -10,7 +10,9 @@ and gamma = s.y / y.y of the newest pair,
     H g = gamma g + S^T p - gamma Y^T r,   R r = S g,   R^T p = (D + gamma Y Y^T) r - gamma Y g.
 
 S Y^T and Y Y^T are kept and gain one column an iteration, so that long vectors are met in three
-matrix-vector products instead of two hundred short operations.
+matrix-vector products instead of two hundred short operations. These products wait for memory, so
+the pairs are stored in float32, as unit vectors with their norms beside. Only the direction feels it,
+by a rounding of float32 or so; the point, the gradient and the line search keep x's own type.
 """
 
 from __future__ import annotations
@@ -46,7 +48,8 @@ class LbfgsState(NamedTuple):
     value: jax.Array
     gradient: jax.Array
     terms: jax.Array  # what the objective returned beside its value
-    pairs: jax.Array  # (history, 2, n): a ring of slots, each a step and a gradient difference
+    pairs: jax.Array  # (history, 2, n) float32: slots, each a step and a gradient difference / norm
+    norms: jax.Array  # (history, 2): what the pairs were divided by
     cross: jax.Array  # (history, history): s_i . y_j, right wherever i is not newer than j
     square: jax.Array  # (history, history): y_i . y_j
     stored: jax.Array  # how many slots hold a pair in use
@@ -82,7 +85,8 @@ def initialise(value_and_gradient: ValueAndGradient, x: jax.Array, history: int 
         value=value,
         gradient=gradient,
         terms=terms,
-        pairs=jnp.zeros((history, 2, x.size), x.dtype),
+        pairs=jnp.zeros((history, 2, x.size), jnp.float32),
+        norms=jnp.zeros((history, 2), x.dtype),
         cross=jnp.zeros((history, history), x.dtype),
         square=jnp.zeros((history, history), x.dtype),
         stored=jnp.zeros((), jnp.int32),
@@ -179,7 +183,6 @@ def _direction(state: LbfgsState):
     Without pairs, or where rounding has spoiled the direction, it is steepest descent.
     """
     history = state.cross.shape[0]
-    flat_pairs = state.pairs.reshape(2 * history, -1)
     # Oldest slot first; of these the last `stored` are in use.
     order = (state.position + jnp.arange(history)) % history
     used = jnp.arange(history) >= history - state.stored
@@ -190,13 +193,13 @@ def _direction(state: LbfgsState):
     upper = cross + jnp.diag(jnp.where(used, 0, 1).astype(cross.dtype))
     gamma = jnp.where(state.stored > 0, diagonal[-1] / square[-1, -1], 1)
 
-    products = (flat_pairs @ state.gradient).reshape(history, 2)[order]
+    products = _products(state, state.gradient)[order]
     along_steps, along_differences = jnp.where(used, products.T, 0)
     r = solve_triangular(upper, along_steps)
     right = diagonal * r + gamma * (square @ r) - gamma * along_differences
     p = solve_triangular(upper, right, trans=1)
     weights = jnp.zeros((history, 2), p.dtype).at[order].set(jnp.stack([-p, gamma * r], axis=1))
-    direction = weights.reshape(-1) @ flat_pairs - gamma * state.gradient
+    direction = _combination(state, weights) - gamma * state.gradient
 
     slope = direction @ state.gradient
     usable = (state.stored > 0) & (slope < 0)
@@ -209,34 +212,47 @@ def _direction(state: LbfgsState):
 def _remember(state: LbfgsState, found: _Search) -> LbfgsState:
     """Move to the point found and store the pair, unless its curvature is not clearly positive."""
     history = state.cross.shape[0]
-    step = found.x - state.x
-    difference = found.gradient - state.gradient
-    curvature = step @ difference
+    pair = jnp.stack([found.x - state.x, found.gradient - state.gradient])
+    norms = jnp.linalg.norm(pair, axis=1)
+    curvature = pair[0] @ pair[1]
     slot = state.position
-    products = (state.pairs.reshape(2 * history, -1) @ difference).reshape(history, 2).at[slot]
-    products = products.set(jnp.stack([curvature, difference @ difference]))
-    keep = curvature > jnp.finfo(step.dtype).eps * jnp.linalg.norm(step) * jnp.linalg.norm(
-        difference
-    )
-    keep &= jnp.isfinite(products).all()
-    # Writing back what was there, rather than branching, and only after all else has read the
-    # pairs, lets the compiler update them in place.
-    pairs, cross, square = state.pairs, state.cross, state.square
-    pair = jnp.where(keep, jnp.stack([step, difference]), pairs[slot])
-    column = jnp.where(keep, products[:, 0], cross[:, slot])
-    overlap = jnp.where(keep, products[:, 1], square[slot])
+    products = _products(state, pair[1]).at[slot].set(jnp.stack([curvature, norms[1] ** 2]))
+    # Asking that all products be finite also makes the update below wait for the last reading of
+    # the pairs: only then, and without a branch, does the compiler update them in place.
+    keep = (curvature > jnp.finfo(norms.dtype).eps * norms.prod()) & jnp.isfinite(products).all()
+    unit_pair = (pair / norms[:, None]).astype(state.pairs.dtype)
+    column = jnp.where(keep, products[:, 0], state.cross[:, slot])
+    overlap = jnp.where(keep, products[:, 1], state.square[slot])
     return state._replace(
         x=found.x,
         value=found.low.value,
         gradient=found.gradient,
         terms=found.terms,
-        pairs=pairs.at[slot].set(pair),
-        cross=cross.at[:, slot].set(column),
-        square=square.at[slot].set(overlap).at[:, slot].set(overlap),
+        pairs=state.pairs.at[slot].set(jnp.where(keep, unit_pair, state.pairs[slot])),
+        norms=state.norms.at[slot].set(jnp.where(keep, norms, state.norms[slot])),
+        cross=state.cross.at[:, slot].set(column),
+        square=state.square.at[slot].set(overlap).at[:, slot].set(overlap),
         stored=jnp.minimum(state.stored + keep, history),
         position=(slot + keep) % history,
         evaluations=state.evaluations + found.trials,
     )
+
+
+def _products(state: LbfgsState, vector: jax.Array) -> jax.Array:
+    """Return the inner products of all pairs with a vector, (history, 2)."""
+    norm = jnp.linalg.norm(vector)
+    rows = state.pairs.reshape(state.norms.size, -1)
+    products = rows @ (vector / norm).astype(rows.dtype)
+    return products.reshape(state.norms.shape).astype(vector.dtype) * (norm * state.norms)
+
+
+def _combination(state: LbfgsState, weights: jax.Array) -> jax.Array:
+    """Return the sum of all pairs, each times its weight, (history, 2)."""
+    weights = weights * state.norms
+    largest = jnp.maximum(jnp.abs(weights).max(), jnp.finfo(weights.dtype).tiny)
+    rows = state.pairs.reshape(weights.size, -1)
+    total = (weights / largest).reshape(-1).astype(rows.dtype) @ rows
+    return total.astype(weights.dtype) * largest
 
 
 class _LinePoint(NamedTuple):
@@ -291,16 +307,8 @@ def _search_line(value_and_gradient, state, direction, slope, first_step, maximu
         x, gradient, terms = _choose(
             better, (x, gradient, terms), (search.x, search.gradient, search.terms)
         )
-        return _Search(
-            low,
-            high,
-            x,
-            gradient,
-            terms,
-            next_step,
-            trials,
-            accepted | blurred | (trials >= maximum),
-        )
+        ended = accepted | blurred | (trials >= maximum)
+        return _Search(low, high, x, gradient, terms, next_step, trials, ended)
 
     search = _Search(
         low=start,

@@ -18,7 +18,12 @@ from unpinn.training._checkpoint import Checkpoint, Snapshot, from_leaves, to_le
 from unpinn.training._history import History
 from unpinn.training._objective import Objective
 from unpinn.training._progress import Moment, Watcher
-from unpinn.training._scales import measured_scales, used_scales, with_scales
+from unpinn.training._scales import (
+    measured_scales,
+    reference_scales,
+    used_scales,
+    with_scales,
+)
 from unpinn.training._stages import LENGTH, Stage, record_names
 
 # A loss that has grown by so much over its first value is not coming back.
@@ -118,7 +123,7 @@ class _StageRun:
             if resumed is not None:
                 state = from_leaves(state, resumed.leaves)
             elif optimiser is not None:
-                state = _restarted(from_leaves(state, optimiser))
+                state = _restarted(state, optimiser)
             if resumed is None:
                 history = history.starting(stage.kind)
             state, history, note = self._chunks(
@@ -143,8 +148,9 @@ class _StageRun:
             scales = resumed.scales
             objective = objective.weighted(jnp.asarray(resumed.weights, kind))
             return (with_scales(objective, scales) if scales else objective), scales
-        if stage.rescale:
-            scales = measured_scales(objective, model)
+        if stage.rescale is not None:
+            size = {"measured": measured_scales, "reference": reference_scales}[stage.rescale]
+            scales = size(objective, model)
             objective = with_scales(objective, scales)
         if stage.balance:
             objective = objective.weighted(jnp.asarray(balanced_weights(objective, model), kind))
@@ -159,31 +165,41 @@ class _StageRun:
         clock.compile(lambda: stage.advance(objective, template, state, 0, key))
         start = _first_total(history)
         note = {"kind": stage.kind, "reason": "all epochs were run", "diverged": False}
-        while (done := stage.done(state)) < stage.length:
-            good = state
-            count = min(chunk - done % chunk, stage.length - done)
-            state, rows, reason = clock.time(
-                count, lambda n=count, s=good: stage.advance(objective, template, s, n, key)
-            )
-            rows = np.asarray(rows, np.float64)
-            history = history.extended(columns, rows)
-            start = _first_total(history) if start is None else start
-            if _lost(rows, state, start):
-                state = good
-                last = stage.done(good)
-                note.update(diverged=True, reason=f"diverged after epoch {last}; kept that state")
-                break
-            self._tell(stage, state, columns, rows, clock)
-            if reason is not None:
-                note["reason"] = reason
-                break
-            if self.checkpoint and self.checkpoint.due():
+
+        def keep(state, history):
+            if self.checkpoint is not None:
+                weights = np.asarray(objective.weights)
+                leaves = to_leaves(state)
                 self.checkpoint.write(
-                    Snapshot(
-                        self.number, to_leaves(state), np.asarray(objective.weights), scales,
-                        history, notes, seconds,
+                    Snapshot(self.number, leaves, weights, scales, history, notes, seconds)
+                )
+
+        good = (state, history)
+        try:
+            while (done := stage.done(state)) < stage.length:
+                count = min(chunk - done % chunk, stage.length - done)
+                state, rows, reason = clock.time(
+                    count, lambda n=count, s=state: stage.advance(objective, template, s, n, key)
+                )
+                rows = np.asarray(rows, np.float64)
+                history = history.extended(columns, rows)
+                start = _first_total(history) if start is None else start
+                if _lost(rows, state, start):
+                    state = good[0]
+                    note.update(
+                        diverged=True, reason=f"diverged after epoch {done}; kept that state"
                     )
-                )  # fmt: skip
+                    break
+                good = (state, history)
+                self._tell(stage, state, columns, rows, clock)
+                if reason is not None:
+                    note["reason"] = reason
+                    break
+                if self.checkpoint is not None and self.checkpoint.due():
+                    keep(*good)
+        except KeyboardInterrupt:
+            keep(*good)
+            raise
         clock.close()
         return state, history, note
 
@@ -247,16 +263,22 @@ def _first_total(history: History) -> float | None:
 
 
 def _lost(rows: np.ndarray, state: Any, start: float | None) -> bool:
-    finite = all(
-        bool(jnp.isfinite(leaf).all())
-        for leaf in jax.tree_util.tree_leaves((state.x,))
-    )
-    if not finite or not np.isfinite(rows[:, 0]).all():
+    """Whether anything is not a number, or the loss has grown beyond hope."""
+    values = [state.x, *([state.value] if hasattr(state, "value") else [])]
+    if not all(bool(jnp.isfinite(array).all()) for array in values):
         return True
-    return len(rows) > 0 and start is not None and abs(rows[-1, 0]) > _HOPELESS * max(abs(start), 1)
+    if not len(rows) or start is None:
+        return False
+    if not np.isfinite(rows[:, 0]).all():
+        return True
+    return bool(abs(rows[-1, 0]) > _HOPELESS * max(abs(start), 1))
 
 
-def _restarted(state):
-    """A state taken over from an earlier run begins to count its epochs anew."""
-    name = "epoch" if hasattr(state, "epoch") else "iteration"
-    return state._replace(**{name: jnp.zeros_like(getattr(state, name))})
+def _restarted(fresh: Any, leaves: list[np.ndarray]) -> Any:
+    """A fresh state with the memory of an earlier run, which need not have had this precision."""
+    kinds = [leaf.dtype for leaf in jax.tree_util.tree_leaves(fresh)]
+    same = len(kinds) == len(leaves)
+    cast = [leaf.astype(k) for leaf, k in zip(leaves, kinds, strict=True)] if same else leaves
+    old = from_leaves(fresh, cast)
+    # The vector is the model's own, and epochs are counted anew.
+    return old._replace(x=fresh.x, epoch=fresh.epoch)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from math import gcd
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from unpinn.training._objective import DataTerm, Objective, PointTerm
 
@@ -45,21 +49,30 @@ def take_batch(objective: Objective, batch: int, key: jax.Array, number: jax.Arr
 def _part(data: DataTerm, batch: int, key: jax.Array, number: jax.Array) -> DataTerm:
     rows = data.values.shape[0]
     steps = -(-rows // batch)
-    # Rows number, number + steps, number + 2 steps, ... after a random rotation: strided parts
-    # are spread over the table, and differ from epoch to epoch by the rotation.
-    rotation = jax.random.randint(key, (), 0, rows)
-    index = (jnp.arange(batch) * steps + number + rotation) % rows
-    fresh = jnp.arange(batch) * steps + number < rows
-    weights = data.weights[index] * fresh[:, None]
+    # A multiple coprime to the number of rows, and a rotation, permute the rows; both are drawn
+    # anew every epoch, so that the same readings do not always meet.
+    strides = jnp.asarray(_coprime(rows))
+    stride = strides[jax.random.randint(key, (), 0, len(strides))]
+    rotation = jax.random.randint(jax.random.fold_in(key, 1), (), 0, rows)
+    place = jnp.arange(batch) * steps + number
+    index = (jnp.minimum(place, rows - 1) * stride + rotation) % rows
+    fresh = place < rows
+    # As many steps as there are parts: on average a part's penalty is the whole one.
+    weights = data.weights[index] * fresh[:, None] * steps
     return eqx.tree_at(
         lambda d: (d.points, d.values, d.weights),
         data,
-        (
-            data.points[index],
-            data.values[index],
-            weights / jnp.maximum(weights.sum(), jnp.finfo(weights.dtype).tiny),
-        ),
+        (data.points[index], data.values[index], weights),
     )
+
+
+@lru_cache(maxsize=16)
+def _coprime(rows: int) -> np.ndarray:
+    """Numbers that share no divisor with `rows`, small enough for 32-bit products."""
+    most = min(rows, (2**31 - 1) // rows - 1)
+    drawn = np.random.default_rng(rows).integers(1, max(most, 1) + 1, 512)
+    good = [int(number) for number in np.unique(drawn) if gcd(int(number), rows) == 1]
+    return np.array(good or [1], np.int32)
 
 
 def _draw(term: PointTerm, batch: int, key: jax.Array) -> PointTerm:

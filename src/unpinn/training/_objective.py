@@ -16,6 +16,9 @@ from unpinn.problem import Expression, Observations, Problem
 from unpinn.training._blocks import blocked_sum, cut
 from unpinn.training._penalties import Heteroscedastic, Penalty, Squared
 
+# NumPy float64 when built; a stage turns it into its own precision.
+Numbers = jax.Array | np.ndarray
+
 # Measured on PInv: blocks of 512 to 1024 points keep a layer's channels in the second-level cache.
 BLOCK = 1024
 
@@ -30,12 +33,12 @@ class PointTerm(eqx.Module):
         names: what their terms are called.
     """
 
-    points: jax.Array
-    scales: jax.Array
+    points: Numbers
+    scales: Numbers
     expressions: tuple[Expression, ...] = eqx.field(static=True)
     names: tuple[str, ...] = eqx.field(static=True)
 
-    def mean_squares(self, model: Model, weights: jax.Array, block: int, hook: Hook | None = None):
+    def mean_squares(self, model: Model, weights: Numbers, block: int, hook: Hook | None = None):
         """The weighted sum of the terms, and the terms themselves."""
         count = self.points.shape[0]
         scales = self.scales
@@ -72,12 +75,12 @@ class DataTerm(eqx.Module):
         penalty: what a misfit costs.
     """
 
-    points: jax.Array
-    values: jax.Array
-    weights: jax.Array
-    scales: jax.Array
-    quadrature: tuple[jax.Array | None, ...]
-    offsets: tuple[jax.Array | None, ...]
+    points: Numbers
+    values: Numbers
+    weights: Numbers
+    scales: Numbers
+    quadrature: tuple[Numbers | None, ...]
+    offsets: tuple[Numbers | None, ...]
     expressions: tuple[Expression, ...] = eqx.field(static=True)
     penalty: Penalty = eqx.field(static=True, default=Squared())
 
@@ -119,7 +122,7 @@ class Objective(eqx.Module):
     data: DataTerm | None
     equations: PointTerm | None
     conditions: tuple[PointTerm, ...]
-    weights: jax.Array
+    weights: Numbers
     names: tuple[str, ...] = eqx.field(static=True)
     block: int = eqx.field(static=True, default=BLOCK)
 
@@ -164,7 +167,7 @@ class Objective(eqx.Module):
             self.block,
         )
 
-    def weighted(self, weights: jax.Array) -> Objective:
+    def weighted(self, weights: Numbers) -> Objective:
         """With other weights."""
         return eqx.tree_at(lambda o: o.weights, self, weights)
 
@@ -251,9 +254,7 @@ def make_objective(
         factors.append(condition.weight * weights.get(condition.name, weights.get(kind, 1.0)))
         points = problem.condition_points(number, seed)
         conditions.append(PointTerm(points, np.array([scale(e.name)]), (e,), (e.name,)))
-    return Objective(
-        data, equation_term, tuple(conditions), np.array(factors), tuple(names), block
-    )
+    return Objective(data, equation_term, tuple(conditions), np.array(factors), tuple(names), block)
 
 
 def _check_weights(weights: dict, problem: Problem, kinds: dict[str, str]) -> None:
@@ -261,6 +262,8 @@ def _check_weights(weights: dict, problem: Problem, kinds: dict[str, str]) -> No
     known |= set(problem.equations) | set(kinds)
     for name, weight in weights.items():
         if name not in known:
-            raise UserError(f"there is no term {name!r} to weigh (terms: {', '.join(sorted(known))})")
+            raise UserError(
+                f"there is no term {name!r} to weigh (terms: {', '.join(sorted(known))})"
+            )
         if not (np.isfinite(weight) and weight >= 0):
             raise UserError(f"the weight of {name!r} must be a finite number of zero or more")

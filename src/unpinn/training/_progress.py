@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from typing import Protocol as Interface
+from typing import runtime_checkable
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class Moment:
     seconds_left: float | None
 
 
+@runtime_checkable
 class Watcher(Interface):
     """Anything that wants to be told."""
 

@@ -40,15 +40,21 @@ class Protocol:
 
     def scaled_to(self, fraction: float) -> Protocol:
         """With a fraction of every stage's length."""
-        if not 0 < fraction:
+        if not fraction > 0:
             raise UserError(f"a budget must be a fraction above zero, not {fraction}")
         if fraction == 1:
             return self
         return replace(self, stages=tuple(stage.scaled_to(fraction) for stage in self.stages))
 
     def with_epochs(self, epochs: int) -> Protocol:
-        """With so many epochs in the first stage, and the others shortened in proportion."""
-        return self.scaled_to(epochs / self.stages[0].length) if self.stages[0].length else self
+        """With so many epochs and iterations in all, shared out among the stages as before.
+
+        >>> [stage.length for stage in paper_assimilation().with_epochs(250).stages]
+        [200, 50]
+        """
+        if epochs < len(self.stages):
+            raise UserError(f"{len(self.stages)} stages need an epoch each, not {epochs} in all")
+        return self.scaled_to(epochs / self.epochs) if self.epochs else self
 
     @property
     def epochs(self) -> int:

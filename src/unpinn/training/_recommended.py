@@ -10,16 +10,18 @@ from unpinn.training._stages import Adam
 def recommended(problem: Problem, observations: Observations | None = None) -> Protocol:
     """The default protocol.
 
-    A few hundred epochs on the readings alone give the fields their rough shape, which tells how
-    large each equation is; then everything is trained together with residuals in those units.
+    The equations' weight grows from a hundredth to one, in units of their own size: the fields
+    first take their rough shape from the readings, which tells how large each equation is and
+    where the unknowns lie, but never without the equations, so that noise is not memorised.
     """
     if observations is None:
-        return Protocol((Adam(epochs=4_000, schedule="cosine"),), name="default")
+        stages = (Adam(epochs=4_000, rate=2e-3, schedule="cosine", rescale="reference"),)
+        return Protocol(stages, name="default")
     return Protocol(
         (
-            Adam(epochs=400, rate=1e-3, groups=("data",)),
-            Adam(epochs=600, rate=1e-3, rescale=True),
-            Adam(epochs=3_000, rate=1e-3, schedule="cosine", rescale=True),
+            Adam(epochs=1_000, rate=2e-3, rescale="reference", weights={"equations": 0.01}),
+            Adam(epochs=1_000, rate=2e-3, rescale="measured", weights={"equations": 0.1}),
+            Adam(epochs=2_000, rate=2e-3, schedule="cosine", rescale="measured"),
         ),
         name="default",
     )

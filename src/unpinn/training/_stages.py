@@ -22,40 +22,13 @@ from unpinn import precision as precision_of
 from unpinn._errors import UserError
 from unpinn.network import Hook, Model, split
 from unpinn.training import _lbfgs
+from unpinn.training._dropout import Noise
 from unpinn.training._minibatch import batches_an_epoch, take_batch
 from unpinn.training._objective import Objective
 
 GROUPS = ("data", "equations", "conditions")
 # Rows of history one compiled call can give back.
 LENGTH = 500
-
-
-@dataclass(frozen=True)
-class Noise:
-    """Randomness inside the network while training: the dropout rate after each hidden layer."""
-
-    rate: float = 0.0
-
-    def hook(self, key: jax.Array) -> Hook | None:
-        """A hook that drops neurons; every derivative channel of a point shares its mask."""
-        if self.rate == 0.0:
-            return None
-        return dropout(key, self.rate)
-
-
-def dropout(key: jax.Array, rate: float) -> Hook:
-    """A hook that silences each neuron of each point with probability `rate`, and scales the rest.
-
-    The mask multiplies every Taylor channel of the point alike, so the derivatives are those of
-    the thinned network.
-    """
-
-    def drop(layer: int, series):
-        shape = series.stack.shape[1:]
-        keep = jax.random.bernoulli(jax.random.fold_in(key, layer), 1 - rate, shape)
-        return series.scale(keep.astype(series.stack.dtype) / (1 - rate))
-
-    return drop
 
 
 class AdamState(NamedTuple):
@@ -77,7 +50,8 @@ class Adam:
         groups: which terms are trained on.
         weights: changes the weights of terms in this stage, by term or group.
         balance: set the weights once, at the start of the stage, from the gradients' norms.
-        rescale: divide every equation by its size for the fields as they are when the stage starts.
+        rescale: divide every equation by its size: "measured" for the fields as they are when the
+            stage starts, or a "reference" size from the domain and units alone.
         batch: readings a step; all unless told.
         decay: decoupled weight decay.
         precision: "float32" or "float64".
@@ -88,9 +62,9 @@ class Adam:
     rate: float = 1e-3
     schedule: Literal["constant", "cosine"] = "constant"
     groups: tuple[str, ...] = GROUPS
-    weights: Mapping[str, float] = field(default_factory=dict)
+    weights: Mapping[str, float] = field(default_factory=dict, hash=False)
     balance: bool = False
-    rescale: bool = False
+    rescale: Literal["measured", "reference"] | None = None
     batch: int | None = None
     decay: float = 0.0
     dropout: float = 0.0
@@ -136,9 +110,12 @@ class Adam:
         return AdamState(x, self.optimiser().init(x), jnp.zeros((), jnp.int32))
 
     def advance(self, objective: Objective, model: Model, state: AdamState, count: int, key):
-        """Run `count` epochs; gives the state, the history's rows, and why it stopped, if it did."""
+        """Run `count` epochs; gives the state, the history's rows, and why it stopped, if so."""
         count = min(count, LENGTH)
-        length, rate = jnp.asarray(float(self.epochs), jnp.float32), jnp.asarray(self.rate, jnp.float32)
+        length, rate = (
+            jnp.asarray(float(self.epochs), jnp.float32),
+            jnp.asarray(self.rate, jnp.float32),
+        )
         state, rows = _adam(
             _key_of(self), objective, model, state, jnp.asarray(count), key, length, rate
         )
@@ -164,7 +141,8 @@ class Lbfgs:
         groups: which terms are trained on.
         weights: changes the weights of terms in this stage.
         balance: set the weights once, at the start of the stage, from the gradients' norms.
-        rescale: divide every equation by its size for the fields as they are when the stage starts.
+        rescale: divide every equation by its size: "measured" for the fields as they are when the
+            stage starts, or a "reference" size from the domain and units alone.
         precision: "float32" or "float64".
     """
 
@@ -173,9 +151,9 @@ class Lbfgs:
     history: int = 50
     tolerance: float = 1e-8
     groups: tuple[str, ...] = GROUPS
-    weights: Mapping[str, float] = field(default_factory=dict)
+    weights: Mapping[str, float] = field(default_factory=dict, hash=False)
     balance: bool = False
-    rescale: bool = False
+    rescale: Literal["measured", "reference"] | None = None
     precision: str = "float64"
 
     def __post_init__(self):
@@ -255,7 +233,7 @@ def _rate(schedule: str, rate, epochs, step):
 
 def _key_of(stage: Stage) -> tuple:
     """What of a stage decides the compiled program; lengths, rates and weights are traced."""
-    plain = replace(stage, weights=(), balance=False, rescale=False, groups=GROUPS)  # type: ignore[arg-type]
+    plain = replace(stage, weights={}, balance=False, rescale=None, groups=GROUPS)
     if isinstance(plain, Adam):
         return (replace(plain, epochs=0, rate=1.0),)
     return (replace(plain, iterations=0),)
@@ -329,6 +307,8 @@ def _check_stage(stage: Stage, length: int) -> None:
     precision_of.check(stage.precision)
     if not isinstance(length, int) or length < 0:
         raise UserError(f"a stage needs a whole number of epochs, zero or more, not {length!r}")
+    if stage.rescale not in (None, "measured", "reference"):
+        raise UserError(f"rescale must be 'measured', 'reference' or None, not {stage.rescale!r}")
     unknown = [group for group in stage.groups if group not in GROUPS]
     if unknown or not stage.groups:
         raise UserError(f"a stage's groups must be among {GROUPS}, not {stage.groups}")

@@ -78,12 +78,16 @@ def load(directory: Any, problem: Problem | None = None) -> Fit:
         arrays, _ = read_arrays(path / "fit.safetensors")
         protocol = Protocol.from_dict(about["protocol"])
         model = _model("model", arrays, about["model"], problem, protocol)
-        members = about.get("members") and _model("members", arrays, about["model"], problem, protocol)
+        members = about.get("members") and _model(
+            "members", arrays, about["model"], problem, protocol
+        )
         parts = {
             name: unpack(_under(arrays, name), about[name]) if name in about else None
             for name, unpack in (("partition", partition_from), ("pruning", pruning_from))
         }
-        observations = _observations(arrays, about["observations"]) if "observations" in about else None
+        observations = (
+            _observations(arrays, about["observations"]) if "observations" in about else None
+        )
         stages = tuple((str(kind), int(start)) for kind, start in about["history"]["stages"])
         return Fit(
             problem, observations, model, protocol, int(about["seed"]),
@@ -123,6 +127,8 @@ def _description(fit: Fit) -> dict[str, Any]:
             "layout": dataclasses.asdict(fit.model.layout),
             "extras": list(fit.model.extras),
             "precision": fit.precision,
+            # Which encoder entries a compacted gated network still uses.
+            "picks": getattr(fit.model.network, "picks", None),
         },
     }
 
@@ -156,9 +162,11 @@ def _model(name: str, arrays, about, problem: Problem, protocol: Protocol) -> Mo
     with precision.scope(about["precision"]):
         found = [jnp.asarray(arrays[f"{name}{jax.tree_util.keystr(p)}"]) for p, _ in leaves]
     filled = jax.tree_util.tree_unflatten(structure, found)
-    return Model(
-        filled.network, filled.scalars, filled.extras, Layout(**layout), problem.scalars
-    )
+    network = filled.network
+    if about["picks"] is not None:
+        picks = tuple(tuple(int(place) for place in pick) for pick in about["picks"])
+        network = dataclasses.replace(network, picks=picks)
+    return Model(network, filled.scalars, filled.extras, Layout(**layout), problem.scalars)
 
 
 def _observation_arrays(observations: Observations):
@@ -169,7 +177,9 @@ def _observation_arrays(observations: Observations):
     if observations.sigma is not None:
         arrays["observations.sigma"] = observations.sigma
     sensor = None
-    if observations.sensor is not None:
+    if observations.sensor is not None and observations.sensor.dtype.kind in "biuf":
+        arrays["observations.sensor"] = observations.sensor
+    elif observations.sensor is not None:
         names, codes = np.unique(observations.sensor.astype("U"), return_inverse=True)
         arrays["observations.sensor"] = codes.astype(np.int32)
         sensor = names.tolist()
@@ -177,8 +187,9 @@ def _observation_arrays(observations: Observations):
 
 
 def _observations(arrays, about) -> Observations:
-    codes = arrays.get("observations.sensor")
-    sensor = None if codes is None else np.array(about["sensors"])[codes]
+    sensor = arrays.get("observations.sensor")
+    if about["sensors"] is not None:
+        sensor = np.array(about["sensors"])[sensor]
     return Observations(
         arrays["observations.points"], arrays["observations.values"],
         tuple(about["quantities"]), arrays.get("observations.sigma"), sensor,

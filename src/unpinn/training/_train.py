@@ -43,6 +43,7 @@ def train(
     directory: Any = None,
     watcher: Watcher | None = None,
     method: str = "pinn",
+    checkpoint_interval: float = 10.0,
 ) -> Fit:
     """Fit a network to a problem and its readings.
 
@@ -61,6 +62,7 @@ def train(
         directory: where the run keeps its checkpoint; a killed run found there is continued.
         watcher: is told how it goes; a line on a terminal unless told.
         method: the name that the record carries.
+        checkpoint_interval: seconds between checkpoints.
     """
     protocol = protocol or recommended(problem, observations)
     _check(problem, observations, weights, protocol)
@@ -72,7 +74,9 @@ def train(
 
     def build(stage: Stage) -> Objective:
         merged = {**protocol.weights, **stage.weights}
-        return make_objective(problem, data, seed, merged, scales).only(_groups(stage, data, problem))
+        return make_objective(problem, data, seed, merged, scales).only(
+            _groups(stage, data, problem)
+        )
 
     everything = build_names(problem, data)
     outcome = run(
@@ -83,10 +87,11 @@ def train(
         seed=seed,
         watcher=watcher or default_watcher(),
         checkpoint=_checkpoint(
-            directory, problem, observations, protocol, seed, weights, start, scales
+            directory, checkpoint_interval, problem, observations, plain(protocol.to_dict()), seed,
+            weights, repr(penalty), start, extras, extra_columns, scales,
         ),
         optimiser=_optimiser(start, protocol),
-    )
+    )  # fmt: skip
     return _record(outcome, problem, observations, protocol, seed, method)
 
 
@@ -156,30 +161,26 @@ def _optimiser(start: Any, protocol: Protocol):
     return None
 
 
-def _checkpoint(directory, problem, observations, protocol, seed, weights, start, scales):
+def _checkpoint(directory, interval: float, problem, observations, *parts: Any):
+    """The checkpoint of a run; what tells this run from any other goes into its digest."""
     if directory is None:
         return None
-    parts = [
-        problem.fingerprint,
-        None if observations is None else observations.fingerprint,
-        plain(protocol.to_dict()),
-        seed,
-        None if weights is None else hashlib.sha256(np.asarray(weights).tobytes()).hexdigest(),
-        _digest_of_model(start),
-        plain(dict(scales or {})),
-    ]
-    digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
-    return Checkpoint(Path(directory) / "checkpoint.safetensors", digest)
+    readings = None if observations is None else observations.fingerprint
+    content = [problem.fingerprint, readings, *map(_content, parts)]
+    digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+    return Checkpoint(Path(directory) / "checkpoint.safetensors", digest, interval)
 
 
-def _digest_of_model(start: Any) -> str | None:
-    """A digest of the model a run starts from: another start is another run."""
-    if start is None:
-        return None
-    digest = hashlib.sha256()
-    for leaf in jax.tree_util.tree_leaves(start.model if isinstance(start, Fit) else start):
-        digest.update(np.asarray(leaf).tobytes())
-    return digest.hexdigest()
+def _content(part: Any) -> Any:
+    """Something in JSON's types that differs where the part does: arrays by a digest."""
+    if isinstance(part, Fit):
+        return [_content(part.model), _content(part.optimiser)]
+    if isinstance(part, (Model, np.ndarray, list)) or (isinstance(part, tuple) and part):
+        digest = hashlib.sha256()
+        for leaf in jax.tree_util.tree_leaves(part):
+            digest.update(np.asarray(leaf).tobytes())
+        return digest.hexdigest()
+    return plain(part)
 
 
 def _record(outcome: Outcome, problem, observations, protocol, seed, method) -> Fit:
@@ -187,8 +188,9 @@ def _record(outcome: Outcome, problem, observations, protocol, seed, method) -> 
     code = "diverged" if lost else "finished"
     reason = "; ".join(f"{note['kind']}: {note['reason']}" for note in outcome.notes)
     details: dict[str, Any] = {"scales": outcome.scales, "weights": outcome.weights}
+    scaled = outcome.model.layout.scaled
     found = {
-        s.name: float(np.asarray(s.natural(np.asarray(outcome.model.scalars[s.name]), protocol.scaled)))
+        s.name: float(np.asarray(s.natural(np.asarray(outcome.model.scalars[s.name]), scaled)))
         for s in problem.scalars
     }
     bounded = [s.name for s in problem.scalars if s.at_bound(found[s.name])]

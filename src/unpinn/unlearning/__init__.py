@@ -1,14 +1,15 @@
 """The paper's Algorithm 1: score, partition, importance, pruning, fine-tuning."""
 
 from unpinn.unlearning._evidence import Evidence as Evidence
-from unpinn.unlearning._evidence import evidence_of as evidence_of
+from unpinn.unlearning._evidence import compare_evidence as compare_evidence
+from unpinn.unlearning._evidence import fresh_residual as fresh_residual
 from unpinn.unlearning._importance import CRITERIA as CRITERIA
 from unpinn.unlearning._importance import Criterion as Criterion
 from unpinn.unlearning._importance import LayerView as LayerView
 from unpinn.unlearning._importance import criterion as criterion
 from unpinn.unlearning._mixture import MixtureFit as MixtureFit
 from unpinn.unlearning._mixture import fit_mixture as fit_mixture
-from unpinn.unlearning._mixture import log_likelihood as log_likelihood
+from unpinn.unlearning._mixture import log_densities as log_densities
 from unpinn.unlearning._mixture import posterior_of as posterior_of
 from unpinn.unlearning._native import NativePrunable as NativePrunable
 from unpinn.unlearning._native import compacted as compacted

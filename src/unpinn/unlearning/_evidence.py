@@ -1,4 +1,9 @@
-"""What a user can see of a fit's quality without knowing the truth."""
+r"""What a user can see of a fit's quality without knowing the truth.
+
+Two things: how likely the readings are under the noise that the fit itself suggests (of held-out
+readings where there are any), and how well the equations hold at points that training has not
+seen. Two fits are compared reading by reading, so that chance can be told from a difference.
+"""
 
 from __future__ import annotations
 
@@ -6,56 +11,74 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unpinn.training import Fit, NoiseEstimate
-from unpinn.unlearning._mixture import log_likelihood
+from unpinn.problem import Sobol
+from unpinn.training import Fit
+from unpinn.unlearning._mixture import fit_mixture, log_densities
 
+_FRESH_POINTS = 1024
 _FRESH_SEED = 7_919
+# Standard errors within which a difference is chance, and residuals too small to argue about.
+_CHANCE = 2.0
+_NEGLIGIBLE = 0.05
+_TOLERATED = 2.0
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Agreement with readings and with the equations, away from where they were enforced.
+    """How two fits of the same readings compare by what a user can see.
 
     Arguments:
-        readings: mean log-likelihood of readings under the estimated noise; of held-out ones
-            where there are any.
-        residual: root mean square of the equations' residuals, in units of the equations' sizes,
-            at points that training has not seen.
-        held_out: whether the readings were held out.
+        gain: mean gain in log-likelihood a reading, from the first fit to the second.
+        error: the gain's standard error.
+        residual_before: the equations' residual at fresh points, in units of their sizes.
+        residual_after: the same of the second fit.
+        held_out: whether the readings were held out of both trainings.
     """
 
-    readings: float
-    residual: float
+    gain: float
+    error: float
+    residual_before: float
+    residual_after: float
     held_out: bool
 
-    def better_than(self, other: Evidence, slack: float) -> bool:
-        """Better in sum: a gain in log-likelihood may pay for a loss in log residual, and back."""
-        return self.total > other.total - slack
-
     @property
-    def total(self) -> float:
-        """Log-likelihood a reading minus the log of the residual."""
-        return self.readings - float(np.log(max(self.residual, 1e-12)))
+    def accepts(self) -> bool:
+        """Whether the second fit is no worse: in likelihood beyond chance, nor in residual."""
+        tolerated = max(_TOLERATED * self.residual_before, _NEGLIGIBLE)
+        return bool(
+            self.gain > -_CHANCE * self.error
+            and np.isfinite(self.residual_after)
+            and self.residual_after <= tolerated
+        )
 
 
-def evidence_of(fit: Fit, noise: NoiseEstimate, scales: dict[str, float]) -> Evidence:
-    """Judge a fit under a fixed noise estimate and fixed equation sizes."""
-    rows = fit.details.get("held_out")
-    observations = fit.observations
-    held_out = bool(rows)
-    if held_out:
-        observations = observations.take(np.asarray(rows))
-    misfits = fit.misfits(observations)
-    points = _fresh_points(fit)
-    residual = fit.residual(points)
+def compare_evidence(before: Fit, after: Fit) -> Evidence:
+    """Compare two fits of the same readings."""
+    difference = _log_likelihoods(after) - _log_likelihoods(before)
+    count = len(difference)
+    error = float(difference.std(ddof=1) / np.sqrt(count)) if count > 1 else float("inf")
+    scales = before.details.get("scales", {})
+    return Evidence(
+        float(difference.mean()), error, fresh_residual(before, scales),
+        fresh_residual(after, scales), bool(before.details.get("held_out")),
+    )  # fmt: skip
+
+
+def fresh_residual(fit: Fit, scales: dict[str, float]) -> float:
+    """Root mean square of the residuals over the equations' sizes, where they were not enforced."""
+    points = Sobol(_FRESH_POINTS).draw(fit.problem.coordinates, _FRESH_SEED)
     sizes = np.concatenate(
         [np.full(e.components, scales.get(e.name, 1.0)) for e in fit.problem.equation_expressions]
     )
-    size = float(np.sqrt(np.mean((residual / sizes) ** 2)))
-    return Evidence(log_likelihood(misfits, noise), size, held_out)
+    return float(np.sqrt(np.mean((fit.residual(points) / sizes) ** 2)))
 
 
-def _fresh_points(fit: Fit) -> np.ndarray:
-    from unpinn.problem import Sobol
-
-    return Sobol(1024).draw(fit.problem.coordinates, _FRESH_SEED)
+def _log_likelihoods(fit: Fit) -> np.ndarray:
+    """Of each judged reading, under the noise that the fit's own misfits suggest."""
+    misfits = fit.misfits()
+    rows = fit.details.get("held_out")
+    if not rows:
+        return log_densities(misfits, fit_mixture(misfits).noise)
+    judged = np.zeros(len(misfits), bool)
+    judged[np.asarray(rows)] = True
+    return log_densities(misfits[judged], fit_mixture(misfits[~judged]).noise)

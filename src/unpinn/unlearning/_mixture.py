@@ -34,12 +34,7 @@ def fit_mixture(misfits: np.ndarray, iterations: int = 500) -> MixtureFit:
     >>> noise.components, round(noise.low, 1), round(noise.high, 1), round(noise.share, 1)
     (2, 0.1, 1.0, 0.4)
     """
-    misfits = np.asarray(misfits, np.float64)
-    misfits = misfits[:, None] if misfits.ndim == 1 else misfits
-    present = np.isfinite(misfits)
-    square = np.where(present, misfits, 0.0)
-    square = (square**2).sum(axis=1)
-    count = present.sum(axis=1)
+    square, count = _squares(misfits)
     if not count.sum():
         raise UserError("there is no misfit to judge the noise by")
     single = float(np.sqrt(square.sum() / count.sum()))
@@ -62,29 +57,28 @@ def fit_mixture(misfits: np.ndarray, iterations: int = 500) -> MixtureFit:
 
 def posterior_of(misfits: np.ndarray, noise: NoiseEstimate) -> np.ndarray:
     """Each reading's probability of being bad under a known noise."""
-    misfits = np.asarray(misfits, np.float64)
-    misfits = misfits[:, None] if misfits.ndim == 1 else misfits
+    square, count = _squares(misfits)
     if noise.components == 1:
-        return np.zeros(len(misfits))
-    present = np.isfinite(misfits)
-    square = np.where(present, misfits**2, 0.0).sum(axis=1)
-    return _posterior(square, present.sum(axis=1), noise.low, noise.high, noise.share)
+        return np.zeros(len(square))
+    return _posterior(square, count, noise.low, noise.high, noise.share)
 
 
-def log_likelihood(misfits: np.ndarray, noise: NoiseEstimate) -> float:
-    """The mean log-likelihood of readings under a noise estimate; higher is better."""
-    misfits = np.asarray(misfits, np.float64)
-    misfits = misfits[:, None] if misfits.ndim == 1 else misfits
-    present = np.isfinite(misfits)
-    square = np.where(present, misfits**2, 0.0).sum(axis=1)
-    count = present.sum(axis=1)
+def log_densities(misfits: np.ndarray, noise: NoiseEstimate) -> np.ndarray:
+    """Each reading's log-likelihood under a noise estimate, (N,); higher is better."""
+    square, count = _squares(misfits)
     good = _log_density(square, count, noise.low)
     if noise.components == 1:
-        return float(good.mean())
+        return good
     bad = _log_density(square, count, noise.high)
-    return float(
-        np.logaddexp(np.log1p(-noise.share) + good, np.log(noise.share) + bad).mean()
-    )
+    return np.logaddexp(np.log1p(-noise.share) + good, np.log(noise.share) + bad)
+
+
+def _squares(misfits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Each reading's sum of squares and its number of quantities."""
+    misfits = np.asarray(misfits, np.float64)
+    misfits = misfits[:, None] if misfits.ndim == 1 else misfits
+    present = np.isfinite(misfits)
+    return np.where(present, misfits**2, 0.0).sum(axis=1), present.sum(axis=1)
 
 
 def _one_kind(level: float, readings: int, evidence: float) -> MixtureFit:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from unpinn.unlearning._mixture import fit_mixture
 from unpinn.unlearning._scores import Scores
 
 
+@runtime_checkable
 class Rule(Protocol):
     """Anything that turns scores into a partition."""
 

@@ -7,7 +7,7 @@ and silences neurons when told.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -23,6 +23,7 @@ _CONSTANT = 1e-3
 _DEAD = 0.02
 
 
+@runtime_checkable
 class Prunable(Protocol):
     """A network as pruning sees it, whatever framework it lives in."""
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from unpinn._errors import UserError
 from unpinn.training import Fit, Partition, Pruning, Status, Watcher, train
-from unpinn.unlearning._evidence import evidence_of
+from unpinn.unlearning._evidence import compare_evidence
 from unpinn.unlearning._native import NativePrunable, compacted, scores_of
 from unpinn.unlearning._pruning import prune
 from unpinn.unlearning._recipe import Recipe, default_recipe
@@ -36,12 +36,11 @@ def unlearn(
     """
     recipe = recipe or default_recipe()
     _check(fit)
-    current, first = fit, None
+    current = fit
     for number in range(recipe.rounds):
         # Part I: which readings to trust.
         found = partition or recipe.rule(scores_of(current, recipe.residual_weight))
         found = _without_held_out(found, fit)
-        first = first or found
         # Part II: remove the neurons that belong to the others (once).
         model, pruning = current.model, current.pruning
         if recipe.schedule is not None and pruning is None:
@@ -53,7 +52,7 @@ def unlearn(
         current = _fine_tune(fit, model, found, pruning, recipe, where, watcher, method)
         if partition is not None or not found.suspect.any():
             break
-    return _accepted(fit, current, first, recipe)
+    return _accepted(fit, current, recipe)
 
 
 def _fine_tune(fit, model, partition, pruning: Pruning | None, recipe, directory, watcher, method):
@@ -73,16 +72,12 @@ def _fine_tune(fit, model, partition, pruning: Pruning | None, recipe, directory
     )  # fmt: skip
 
 
-def _accepted(fit: Fit, tuned: Fit, partition: Partition, recipe: Recipe) -> Fit:
+def _accepted(fit: Fit, tuned: Fit, recipe: Recipe) -> Fit:
     """The tuned fit, or the baseline where the evidence says that unlearning did harm."""
-    scales = {**fit.details.get("scales", {})}
-    noise = partition.noise
-    if noise is None:
-        return tuned
-    before, after = (evidence_of(f, noise, scales) for f in (fit, tuned))
-    evidence = {"before": vars(before), "after": vars(after)}
-    if not recipe.accept or after.better_than(before, slack=0.02):
-        return tuned.with_details(evidence=evidence)
+    evidence = compare_evidence(fit, tuned)
+    told = {**vars(evidence), "accepts": evidence.accepts}
+    if not recipe.accept or evidence.accepts:
+        return tuned.with_details(evidence=told)
     status = Status(
         "kept", "unlearning made readings and residual agree less well, so the baseline was kept"
     )
@@ -90,7 +85,7 @@ def _accepted(fit: Fit, tuned: Fit, partition: Partition, recipe: Recipe) -> Fit
         fit, method=tuned.method, recipe=tuned.recipe, partition=tuned.partition, before=fit,
         status=status,
     )  # fmt: skip
-    return kept.with_details(evidence=evidence)
+    return kept.with_details(evidence=told)
 
 
 def _without_held_out(partition: Partition, fit: Fit) -> Partition:

@@ -155,9 +155,8 @@ def simulate(
         state = _restore(checkpoint, settings, mesh, force, frames)
         report(f"continuing from {checkpoint.name} at t = {state.step * settings.step:.3f}")
 
-    began = saved = clock.monotonic()
-    first = state.step
-    unit = max(1, round(1 / settings.step))
+    saved = clock.monotonic()
+    progress = _Progress(settings, state.step, report)
     while state.step < settings.steps:
         with np.errstate(over="ignore", invalid="ignore"):
             state = solver.advance(state)
@@ -172,14 +171,7 @@ def simulate(
         if since > 0 and since % settings.stride == 0:
             fields = np.concatenate([state.velocity[0], state.pressure[None]])
             frames[since // settings.stride - 1] = (sampler @ fields.T).T.reshape(frames.shape[1:])
-        if done % unit == 0:
-            spent = clock.monotonic() - began
-            left = spent / (done - first) * (settings.steps - done)
-            drag, lift = 2 * force[done - 1]
-            report(
-                f"t = {done * settings.step:7.2f} of {settings.end:g}   drag {drag:8.5f}   "
-                f"lift {lift:8.5f}   {left / 60:5.1f} minutes left"
-            )
+        progress.tell(done, force[done - 1])
         finished = done == settings.steps
         if checkpoint is not None and (finished or clock.monotonic() - saved > checkpoint_seconds):
             _save(checkpoint, settings, state, force, frames)
@@ -192,6 +184,29 @@ def simulate(
         divergence=solver.divergence(state),
         outflux=solver.outflux(state, "inflow", "outflow", "cylinder"),
     )
+
+
+class _Progress:
+    """A line for every unit of time, with the time left judged by this run's own pace."""
+
+    def __init__(
+        self, settings: SimulationSettings, first_step: int, report: Callable[[str], None]
+    ):
+        self.settings, self.first_step, self.report = settings, first_step, report
+        self.unit = max(1, round(1 / settings.step))
+        self.began = clock.monotonic()
+
+    def tell(self, done: int, force: np.ndarray) -> None:
+        if done % self.unit:
+            return
+        settings = self.settings
+        pace = (clock.monotonic() - self.began) / (done - self.first_step)
+        left = pace * (settings.steps - done)
+        drag, lift = 2 * force
+        self.report(
+            f"t = {done * settings.step:7.2f} of {settings.end:g}   drag {drag:8.5f}   "
+            f"lift {lift:8.5f}   {left / 60:5.1f} minutes left"
+        )
 
 
 def _save(

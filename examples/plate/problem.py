@@ -1,0 +1,41 @@
+"""A heated plate with a repaired patch: where, and how badly, does it conduct?
+
+unpinn run examples/plate/problem.py --data examples/plate/sensors.csv
+
+The conductivity is a field of its own, with derivatives like the temperature's.
+"""
+
+import unpinn
+
+HEATING = 1.5e6  # W/m^3, by a current through the plate
+
+
+def conduction(temperature, k):
+    """Divergence of the heat flux plus the heating, in W/m^3."""
+    spread = k * temperature.laplacian
+    return spread + k.x * temperature.x + k.y * temperature.y + HEATING
+
+
+problem = unpinn.Problem(
+    name="plate",
+    coordinates={"x": (0.0, 0.2), "y": (0.0, 0.1)},
+    fields=["temperature"],
+    unknowns=[unpinn.Field("k", scale=20.0, offset=40.0)],
+    equations={"conduction": conduction},
+    conditions=[
+        unpinn.Condition("cooled edges", lambda temperature: temperature - 20.0, at="walls")
+    ],
+    collocation=unpinn.Grid(40, 20),
+)
+
+units = {"x": "m", "y": "m", "temperature": "degC", "k": "W/(m K)"}
+
+protocol = unpinn.Protocol(
+    (
+        unpinn.Adam(epochs=1000, rate=3e-3, rescale="reference", weights={"equations": 0.01}),
+        unpinn.Adam(epochs=1000, rate=3e-3, rescale="measured", weights={"equations": 0.1}),
+        unpinn.Adam(epochs=3000, rate=3e-3, schedule="cosine", rescale="measured"),
+    ),
+    architecture=unpinn.Architecture(width=40, depth=4),
+    name="plate",
+)

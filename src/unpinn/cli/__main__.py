@@ -1,0 +1,5 @@
+"""`python -m unpinn.cli` is `unpinn`."""
+
+from unpinn.cli._app import main
+
+main()
