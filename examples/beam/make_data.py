@@ -46,10 +46,10 @@ def main():
         _, strain = second_derivatives(place, times)
         parts.append(pd.DataFrame({
             "sensor": f"G{number}", "t [ms]": 1000 * times, "x [mm]": 1000 * place,
-            "strain": 1e6 * strain + 0.4 * random.standard_normal(40),
+            "strain [µm/m]": 1e6 * strain + 0.4 * random.standard_normal(40),
         }))  # fmt: skip
     table = pd.concat(parts).sort_values("t [ms]", kind="stable")
-    table = table[["sensor", "t [ms]", "x [mm]", "acceleration [m/s^2]", "strain"]].round(3)
+    table = table[["sensor", "t [ms]", "x [mm]", "acceleration [m/s^2]", "strain [µm/m]"]].round(3)
     table.to_csv(Path(__file__).with_name("sensors.csv"), index=False, lineterminator="\n")
 
 

@@ -23,9 +23,10 @@ problem = unpinn.Problem(
     coordinates={"x": (0.0, 0.01), "t": (0.0, 72_000.0)},
     fields=["a", "b"],
     unknowns=[
-        unpinn.Scalar("diffusion_a", initial=5e-10, bounds=(0, None)),
-        unpinn.Scalar("diffusion_b", initial=5e-10, bounds=(0, None)),
-        unpinn.Scalar("rate", initial=5e-6, bounds=(0, None)),
+        # Known to an order of magnitude from similar substances.
+        unpinn.Scalar("diffusion_a", initial=5e-10, bounds=(1e-10, 1e-8), log=True),
+        unpinn.Scalar("diffusion_b", initial=5e-10, bounds=(1e-10, 1e-8), log=True),
+        unpinn.Scalar("rate", initial=5e-6, bounds=(1e-7, 1e-4), log=True),
     ],
     equations={"balance of a": balance_of_a, "balance of b": balance_of_b},
     conditions=[

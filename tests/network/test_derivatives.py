@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 
@@ -48,37 +49,52 @@ def layout(centre=(0.0, 0.0), half=(1.0, 1.0), offset=(0.0, 0.0), scale=(1.0, 1.
 def points_of(layout: Layout, count=5, seed=1) -> np.ndarray:
     """Points in the domain that float32 holds exactly, in float64."""
     inner = np.random.default_rng(seed).uniform(-0.9, 0.9, (count, len(layout.half)))
-    return (np.array(layout.centre) + np.array(layout.half) * inner).astype(np.float32).astype(float)
+    return (
+        (np.array(layout.centre) + np.array(layout.half) * inner).astype(np.float32).astype(float)
+    )
 
 
 def derivatives(model: Model, points, wanted, kind: str) -> dict[Derivative, np.ndarray]:
     with precision.scope(kind):
         model = precision.cast(model, kind)
-        compiled = eqx.filter_jit(lambda model, points: model.derivatives(points, wanted))
-        values = compiled(model, jnp.asarray(points, kind))
+        values = taylor(model, jnp.asarray(points, kind), wanted)
         assert all(value.dtype == kind for value in values.values())
         return {derivative: np.asarray(value) for derivative, value in values.items()}
 
 
-def reference(model: Model, points, order: int, nested) -> dict[Derivative, np.ndarray]:
-    """The same by nested jvp through `predict` in the user's units, in float64."""
+@eqx.filter_jit
+def taylor(model, points, wanted):
+    return model.derivatives(points, wanted)
+
+
+def reference(model: Model, points, order: int) -> dict[Derivative, np.ndarray]:
+    """The same by nested jvp of the network in the user's units, in float64."""
+    layout = model.layout
     with precision.scope("float64"):
-        model = precision.cast(model, "float64")
-        found = nested(model.predict, jnp.asarray(points), order)
-    columns = model.layout.columns
-    values = {
-        Derivative(name, orders): value[:, number]
-        for orders, value in found.items()
-        for number, name in enumerate(columns)
-    }
-    for name in columns:
-        pure = [
-            values[Derivative(name, tuple(2 * int(a == b) for b in range(len(columns))))]
-            for a in range(len(model.layout.half))
-            if model.layout.space[a]
-        ]
+        network = precision.cast(model.network, "float64")
+        units = (layout.centre, layout.half, layout.offset, layout.scale)
+        tensors = towers(network, tuple(map(jnp.array, units)), jnp.asarray(points), order)
+    values = {}
+    for total, tensor in enumerate(map(np.asarray, tensors)):
+        for orders in itertools.product(range(total + 1), repeat=points.shape[1]):
+            if sum(orders) == total:
+                axes = [axis for axis, count in enumerate(orders) for _ in range(count)]
+                for number, name in enumerate(layout.columns):
+                    values[Derivative(name, orders)] = tensor[(slice(None), number, *axes)]
+    for name in layout.columns if order >= 2 else ():
+        squares = 2 * np.eye(points.shape[1], dtype=int)[list(layout.space)]
+        pure = [values[Derivative(name, tuple(orders))] for orders in squares.tolist()]
         values[Derivative(name, "laplacian")] = sum(pure)
     return values
+
+
+@eqx.filter_jit
+def towers(network, units, points, order):
+    centre, half, offset, scale = units
+    every = [lambda point: network(((point - centre) / half)[None])[0] * scale + offset]
+    for _ in range(order):
+        every.append(jax.jacfwd(every[-1]))
+    return [jax.vmap(function)(points) for function in every]
 
 
 def assert_agree(found, expected, tolerance) -> None:
@@ -93,19 +109,16 @@ def assert_agree(found, expected, tolerance) -> None:
 
 
 @pytest.fixture(scope="module")
-def case(draw, nested):
-    """A model, points, and all its derivatives to order four by nested differentiation."""
-    known: dict = {}
+def case(draw):
+    """A model, points, and all its derivatives by nested differentiation."""
 
-    def case(kind, activation="tanh", units=None, order=4):
+    @functools.cache
+    def case(kind, activation="tanh", units=None, order=4, depth=2):
         units = units or layout()
-        key = (kind, activation, units, order)
-        if key not in known:
-            network = draw(kind, width=5, depth=2, activation=activation)
-            model = Model(network, {}, {}, units, ())
-            points = points_of(units)
-            known[key] = model, points, reference(model, points, order, nested)
-        return known[key]
+        network = draw(kind, width=5, depth=depth, activation=activation)
+        model = Model(network, {}, {}, units, ())
+        points = points_of(units)
+        return model, points, reference(model, points, order)
 
     return case
 
@@ -152,19 +165,19 @@ def test_taylor_equals_finite_differences(case, kind):
         for a, b in ORDERS
         for number, name in enumerate("uv")
     }
-    assert_agree(derivatives(model, points, WANTED, "float64"), expected, 2e-5)
+    found = derivatives(model, points, WANTED | LAPLACIANS, "float64")
+    assert_agree({derivative: found[derivative] for derivative in WANTED}, expected, 2e-5)
 
 
-def test_mixed_derivatives_in_three_coordinates(draw, nested):
-    units = Layout(("x", "y", "z"), ("u",), (0.0,) * 3, (1.0,) * 3, (0.0,), (1.0,), (True,) * 3, True)
+def test_mixed_derivatives_in_three_coordinates(draw):
+    units = Layout(
+        ("x", "y", "z"), ("u",), (0.0,) * 3, (1.0,) * 3, (0.0,), (1.0,), (True,) * 3, True
+    )
     model = Model(draw("mlp", inputs=3, outputs=1, width=5, depth=2), {}, {}, units, ())
     points = points_of(units)
     mixed = [(1, 1, 1), (2, 1, 1), (0, 2, 2), (3, 0, 1), (1, 0, 1)]
     wanted = frozenset(Derivative("u", orders) for orders in mixed)
-    with precision.scope("float64"):
-        function = precision.cast(model, "float64").predict
-        towers = nested(function, jnp.asarray(points), 4)
-    expected = {Derivative("u", orders): towers[orders][:, 0] for orders in mixed}
+    expected = reference(model, points, 4)
     assert_agree(derivatives(model, points, wanted, "float64"), expected, 1e-12)
 
 
@@ -189,7 +202,7 @@ def test_higher_orders_equal_the_formula_of_one_layer(draw, orders):
 # -- plans ------------------------------------------------------------------------------------
 
 
-@settings(max_examples=8)
+@settings(max_examples=5)
 @given(wanted=st.sets(st.sampled_from(sorted(WANTED | LAPLACIANS, key=repr)), min_size=1))
 def test_what_else_is_asked_for_changes_nothing(case, wanted):
     model, points, expected = case("mlp")
@@ -205,7 +218,9 @@ def test_the_laplacian_is_the_sum_of_its_parts(case, kind):
     laplacian = Derivative("u", "laplacian")
     together = derivatives(model, points, parts | {laplacian}, "float64")
     alone = derivatives(model, points, frozenset({laplacian}), "float64")
-    np.testing.assert_allclose(together[laplacian], sum(together[part] for part in parts), rtol=1e-12)
+    np.testing.assert_allclose(
+        together[laplacian], sum(together[part] for part in parts), rtol=1e-12
+    )
     np.testing.assert_allclose(alone[laplacian], together[laplacian], rtol=1e-12)
 
 
@@ -234,22 +249,24 @@ UNITS = {
 
 @pytest.mark.parametrize("units", UNITS.values(), ids=UNITS)
 def test_exact_factors_in_any_unit_in_float64(case, units):
-    model, points, expected = case("mlp", "tanh", units)
+    model, points, expected = case("mlp", "tanh", units, depth=1)
     assert_agree(derivatives(model, points, WANTED | LAPLACIANS, "float64"), expected, 1e-12)
 
 
 @pytest.mark.parametrize("units", UNITS.values(), ids=UNITS)
 def test_exact_factors_in_any_unit_in_float32(case, units):
-    model, points, expected = case("mlp", "tanh", units)
-    # In nanometres the fourth derivative of a field of size one is too large for the type.
-    wanted = [d for d in WANTED | LAPLACIANS if np.abs(expected[d]).max() < 1e38]
+    model, points, expected = case("mlp", "tanh", units, depth=1)
+    # In nanometres the fourth derivative of a field of size one is too large for the type, or so
+    # nearly that the compiler, which multiplies constants first, leaves its range on the way.
+    wanted = [d for d in WANTED | LAPLACIANS if np.abs(expected[d]).max() < 1e36]
+    assert len(wanted) >= 0.8 * len(expected)
     found = derivatives(model, points, frozenset(wanted), "float32")
     assert_agree(found, expected, lambda order: 40 * ROUNDING * 4**order)
 
 
 @every_architecture
 def test_every_architecture_in_the_units_of_heat(case, kind):
-    model, points, expected = case(kind, "tanh", UNITS["heat"], 2)
+    model, points, expected = case(kind, "tanh", UNITS["heat"], order=2)
     wanted = up_to(2) | LAPLACIANS
     assert_agree(derivatives(model, points, wanted, "float64"), expected, 1e-12)
 
@@ -315,11 +332,11 @@ def attention(draw) -> Attention:
     return Attention(donor.hidden[0], donor.output, donor.masks)
 
 
-def test_an_architecture_without_a_rule_has_every_derivative(attention, nested):
+def test_an_architecture_without_a_rule_has_every_derivative(attention):
     model = Model(attention, {}, {}, UNITS["heat"], ())
     points = points_of(UNITS["heat"])
     found = derivatives(model, points, up_to(3) | LAPLACIANS, "float64")
-    assert_agree(found, reference(model, points, 3, nested), 1e-12)
+    assert_agree(found, reference(model, points, 3), 1e-12)
 
 
 def test_an_architecture_without_a_rule_can_be_masked_and_folded(attention):

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from unpinn._errors import UserError
-from unpinn.problem import Condition, Grid, Points, Random, Scalar, Sobol
-from unpinn.problem import Problem as make_problem
+from unpinn.problem import Condition, Grid, Points, Problem, Random, Scalar, Sobol
 
 BOX = {"x": (0.0, 1.0), "y": (-1.0, 2.0), "t": (0.0, 0.5)}
 
@@ -178,7 +177,7 @@ def test_a_weight_of_zero_is_one():
 
 
 def problem(*conditions: Condition):
-    return make_problem(
+    return Problem(
         coordinates={"x": (0, 1), "t": (0, 1)},
         fields=["u"],
         unknowns=[Scalar("k", 1.0)],

@@ -14,8 +14,17 @@ import numpy as np
 import pytest
 
 import unpinn
-from unpinn.problem import Condition, Field, Grid, Measurement, Points, Problem, Random, Scalar
-from unpinn.problem import Sobol
+from unpinn.problem import (
+    Condition,
+    Field,
+    Grid,
+    Measurement,
+    Points,
+    Problem,
+    Random,
+    Scalar,
+    Sobol,
+)
 from unpinn.problem._fingerprint import fingerprint
 
 SPEED = 2.0
@@ -40,7 +49,9 @@ def make(**changes) -> Problem:
 
 
 def edge(residual=lambda u: u, at=None, points=None, weight=1.0) -> dict:
-    return dict(conditions=[Condition("edge", residual, at or {"x": 0.0}, points or Grid(5), weight)])
+    return dict(
+        conditions=[Condition("edge", residual, at or {"x": 0.0}, points or Grid(5), weight)]
+    )
 
 
 CHANGES = {
@@ -104,8 +115,8 @@ def closing_over(constant):
 
 def with_inner(attribute_first: bool):
     if attribute_first:
-        return lambda u: [part.x for part in (u,)][0]
-    return lambda u: [part.t for part in (u,)][0]
+        return lambda u: next(part.x for part in (u,))
+    return lambda u: next(part.t for part in (u,))
 
 
 DIFFERENT = {
@@ -174,7 +185,7 @@ def test_moving_code_changes_nothing():
 
 # -- processes --------------------------------------------------------------------------------
 
-STATEMENT = '''
+STATEMENT = """
 import functools
 import jax.numpy as jnp
 import numpy as np
@@ -208,7 +219,7 @@ problem = Problem(
     collocation=Grid(5, 5, where=lambda x: x < 0.9),
 )
 print(problem.fingerprint)
-'''
+"""
 
 
 def test_every_process_finds_the_same():

@@ -53,7 +53,9 @@ def test_one_quantity_may_be_a_plain_column(problem, quantities):
 
 
 @pytest.mark.parametrize(
-    "convert", [list, np.float32, jnp.asarray, pd.DataFrame, np.asfortranarray], ids=lambda c: str(c)
+    "convert",
+    [list, np.float32, jnp.asarray, pd.DataFrame, np.asfortranarray],
+    ids=lambda c: str(c),
 )
 def test_anything_like_an_array_will_do(problem, convert):
     plain = convert(POINTS.tolist()) if convert is list else convert(POINTS)
@@ -136,7 +138,9 @@ def test_points_of_another_shape(problem):
 def test_values_of_another_shape(problem):
     refused("the values have 1 columns, but the quantities are ('u', 'v')", problem, POINTS,
             VALUES[:, 0])  # fmt: skip
-    refused("the values have 2 columns, but the quantities are ('u',)", problem, POINTS, VALUES, "u")
+    refused(
+        "the values have 2 columns, but the quantities are ('u',)", problem, POINTS, VALUES, "u"
+    )
     refused("the values have 2 columns", problem, POINTS, VALUES, ["u", "u"])
     refused("the values of the readings must be numbers", problem, POINTS, [["high"] * 2] * 3)
     refused("the values of the readings must have two axes", problem, POINTS, 3.0)
@@ -147,8 +151,12 @@ def test_mappings_of_unequal_columns(problem):
     refused("the readings lack the coordinate 't'", problem, {"x": [0.1]}, {"u": [1.0]})
     refused("columns of one length, not x: 2, t: 3", problem, {**columns, "t": [0.1] * 3},
             {"u": [1.0, 2.0]})  # fmt: skip
-    refused("columns of one length, not u: 2, v: 1", problem, columns, {"u": [1.0, 2.0], "v": [1.0]})
-    refused("the values of 'u' of the readings must be numbers", problem, columns, {"u": ["a", "b"]})
+    refused(
+        "columns of one length, not u: 2, v: 1", problem, columns, {"u": [1.0, 2.0], "v": [1.0]}
+    )
+    refused(
+        "the values of 'u' of the readings must be numbers", problem, columns, {"u": ["a", "b"]}
+    )
     refused("the points of 't' of the readings must be numbers", problem, {**columns, "t": ["1 s"]},
             {"u": [1.0]})  # fmt: skip
     refused("columns of one length", problem, columns, {"u": [[1.0, 2.0], [3.0, 4.0]]})

@@ -229,7 +229,7 @@ CALLS = {
     'unpinn.problem.Scalar("k", "one")': "unknown 'k' needs a finite number",
     'unpinn.problem.Scalar("k", None)': "unknown 'k' needs a finite number",
     'unpinn.problem.Scalar("k", 1.0, 3)': "unknown 'k' needs a pair (low, high) as bounds, not 3",
-    'unpinn.problem.Grid(2.5)': "a grid needs whole counts of 1 or more",
+    "unpinn.problem.Grid(2.5)": "a grid needs whole counts of 1 or more",
     'unpinn.problem.Sobol(2.5).draw({"x": (0, 1)}, 0)': "needs a whole count of 1 or more, not 2.5",
 }
 

@@ -34,7 +34,10 @@ def unknowns(draw) -> tuple:
     else:
         initial = draw(signs) * draw(sizes)
         low, high = initial - below * abs(initial), initial + above * abs(initial)
-    bounds = (low if sides in ("low", "both") else None, high if sides in ("high", "both") else None)
+    bounds = (
+        low if sides in ("low", "both") else None,
+        high if sides in ("high", "both") else None,
+    )
     return initial, bounds, log
 
 

@@ -73,7 +73,7 @@ def print_table(head: Sequence[str], body: Sequence[Sequence[str]], title: str =
 def _box(console: Any) -> Any:
     from rich import box
 
-    return box.SIMPLE_HEAD if console.is_terminal and not console.legacy_windows else box.ASCII2
+    return box.SIMPLE_HEAD if console.is_terminal and not console.legacy_windows else None
 
 
 def _number(value: float | None) -> str:

@@ -220,7 +220,7 @@ def make_layout(
 def _column_units(problem: Problem, observations: Observations | None, name: str):
     for unknown in problem.unknown_fields:
         if unknown.name == name:
-            return unknown.offset, unknown.scale
+            return float(unknown.offset), float(unknown.scale)
     if name in problem.scales:
         return 0.0, float(problem.scales[name])
     if observations is not None and name in observations.quantities:

@@ -106,7 +106,7 @@ class Network(eqx.Module):
         self.propagate(points, Plan(points.shape[1]), look)
         return [seen[layer] for layer in range(len(self.masks))]
 
-    def with_masks(self, masks: Sequence[Any]) -> "Network":
+    def with_masks(self, masks: Sequence[Any] | np.ndarray) -> "Network":
         """A copy with other masks (1 keeps a neuron, 0 removes it)."""
         fixed = tuple(
             Fixed(jnp.asarray(mask, old.array.dtype))

@@ -34,4 +34,5 @@ from unpinn.training._stages import Adam as Adam
 from unpinn.training._stages import Lbfgs as Lbfgs
 from unpinn.training._stages import Stage as Stage
 from unpinn.training._store import load as load
+from unpinn.training._train import reading_units as reading_units
 from unpinn.training._train import train as train

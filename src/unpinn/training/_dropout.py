@@ -38,23 +38,25 @@ def dropout(key: jax.Array, rate: float) -> Hook:
 
     def drop(layer: int, series):
         points, width = series.value.shape
-        keep = kept(seeds, layer, points, width, rate)
-        return series.scale(jnp.where(keep, 1 / (1 - rate), 0.0).astype(series.value.dtype))
+        factor = jnp.where(kept(seeds, layer, width, points, rate), 1 / (1 - rate), 0.0)
+        # Behind the barrier the mask is computed once, not again for every channel and backwards.
+        mask = jax.lax.optimization_barrier(factor.astype(series.value.dtype))
+        return series.scale(mask.T)
 
     return drop
 
 
-def kept(seeds: jax.Array, layer: int, points: int, width: int, rate: float) -> jax.Array:
-    """Which neurons stay, (points, width): each with probability 1 - rate, all independent.
+def kept(seeds: jax.Array, layer: int, width: int, points: int, rate: float) -> jax.Array:
+    """Which neurons stay, (width, points): each with probability 1 - rate.
 
-    >>> keep = kept(jnp.array([1, 2], jnp.uint32), 0, 1000, 50, 0.1)
+    >>> keep = kept(jnp.array([1, 2], jnp.uint32), 0, 50, 1000, 0.1)
     >>> bool(abs(keep.mean() - 0.9) < 0.005)
     True
     """
     number = lambda count: jnp.arange(count, dtype=jnp.uint32)  # noqa: E731
-    rows = _mix(number(points) * jnp.uint32(0x9E3779B9) + seeds[0])
-    columns = _mix(number(width) * jnp.uint32(0x85EBCA77) + seeds[1] + jnp.uint32(layer << 16))
-    bits = _mix(rows[:, None] ^ columns[None, :])
+    neurons = _mix(number(width) * jnp.uint32(0x85EBCA77) + seeds[0] + jnp.uint32(layer << 16))
+    places = _mix(number(points) * jnp.uint32(0x9E3779B9) + seeds[1])
+    bits = (neurons[:, None] ^ places[None, :]) * jnp.uint32(0x9E3779B1)
     return bits >= jnp.uint32(round(rate * 2**32))
 
 

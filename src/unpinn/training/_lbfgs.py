@@ -11,8 +11,8 @@ and gamma = s.y / y.y of the newest pair,
 
 S Y^T and Y Y^T are kept and gain one column an iteration, so that long vectors are met in three
 matrix-vector products instead of two hundred short operations. These products wait for memory, so
-the pairs are stored in float32, as unit vectors with their norms beside. Only the direction feels it,
-by a rounding of float32 or so; the point, the gradient and the line search keep x's own type.
+the pairs are stored in float32, as unit vectors with their norms beside. Only the direction feels
+it, by a rounding of float32 or so; point, gradient and line search keep the type of x.
 """
 
 from __future__ import annotations
@@ -294,8 +294,9 @@ def _search_line(value_and_gradient, state, direction, slope, first_step, maximu
         trial = _LinePoint(step, value, gradient @ direction)
         finite = jnp.isfinite(value) & jnp.isfinite(gradient).all()
         decreased = value <= start.value + SUFFICIENT_DECREASE * step * start.slope
-        better = finite & decreased & (value <= low.value)
-        accepted = better & (jnp.abs(trial.slope) <= -CURVATURE * start.slope)
+        curved = jnp.abs(trial.slope) <= -CURVATURE * start.slope
+        # An equal value alone is no progress: a short enough step in any direction has it.
+        better = finite & decreased & ((value < low.value) | (curved & (value == low.value)))
 
         uphill = trial.slope * (high.step - low.step) >= 0
         high = _choose(better, _choose(uphill, low, high), trial)
@@ -307,7 +308,7 @@ def _search_line(value_and_gradient, state, direction, slope, first_step, maximu
         x, gradient, terms = _choose(
             better, (x, gradient, terms), (search.x, search.gradient, search.terms)
         )
-        ended = accepted | blurred | (trials >= maximum)
+        ended = (better & curved) | blurred | (trials >= maximum)
         return _Search(low, high, x, gradient, terms, next_step, trials, ended)
 
     search = _Search(

@@ -54,7 +54,7 @@ def _part(data: DataTerm, batch: int, key: jax.Array, number: jax.Array) -> Data
     strides = jnp.asarray(_coprime(rows))
     stride = strides[jax.random.randint(key, (), 0, len(strides))]
     rotation = jax.random.randint(jax.random.fold_in(key, 1), (), 0, rows)
-    place = jnp.arange(batch) * steps + number
+    place = number * batch + jnp.arange(batch)
     index = (jnp.minimum(place, rows - 1) * stride + rotation) % rows
     fresh = place < rows
     # As many steps as there are parts: on average a part's penalty is the whole one.

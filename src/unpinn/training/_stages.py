@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Union
 
 import equinox as eqx
 import jax
@@ -25,6 +25,9 @@ from unpinn.training import _lbfgs
 from unpinn.training._dropout import Noise
 from unpinn.training._minibatch import batches_an_epoch, take_batch
 from unpinn.training._objective import Objective
+
+if TYPE_CHECKING:
+    import unpinn.training._together
 
 GROUPS = ("data", "equations", "conditions")
 # Rows of history one compiled call can give back.
@@ -54,6 +57,8 @@ class Adam:
             stage starts, or a "reference" size from the domain and units alone.
         batch: readings a step; all unless told.
         decay: decoupled weight decay.
+        dropout: the dropout rate after each hidden layer; every epoch has new masks.
+        betas: how long the first and second moments are remembered.
         precision: "float32" or "float64".
     """
 
@@ -77,8 +82,6 @@ class Adam:
             raise UserError(f"Adam needs a rate above zero, not {self.rate}")
         if self.schedule not in ("constant", "cosine"):
             raise UserError(f"schedule {self.schedule!r} is not 'constant' or 'cosine'")
-        if not 0 <= self.dropout < 1:
-            raise UserError(f"dropout must be in [0, 1), not {self.dropout}")
         if self.batch is not None and self.batch < 1:
             raise UserError(f"a batch needs 1 reading or more, not {self.batch}")
 
@@ -112,14 +115,13 @@ class Adam:
     def advance(self, objective: Objective, model: Model, state: AdamState, count: int, key):
         """Run `count` epochs; gives the state, the history's rows, and why it stopped, if so."""
         count = min(count, LENGTH)
-        length, rate = (
-            jnp.asarray(float(self.epochs), jnp.float32),
-            jnp.asarray(self.rate, jnp.float32),
-        )
-        state, rows = _adam(
-            _key_of(self), objective, model, state, jnp.asarray(count), key, length, rate
-        )
+        state, rows = adam_epochs(*self.traced(), objective, model, state, jnp.asarray(count), key)
         return state, rows[:count], None
+
+    def traced(self) -> tuple[tuple, jax.Array, jax.Array]:
+        """What decides the compiled program, then the length and rate that do not."""
+        number = lambda value: jnp.asarray(float(value), jnp.float32)  # noqa: E731
+        return _key_of(self), number(self.epochs), number(self.rate)
 
     def model(self, model: Model, state: AdamState) -> Model:
         """The model of a state."""
@@ -144,6 +146,8 @@ class Lbfgs:
         rescale: divide every equation by its size: "measured" for the fields as they are when the
             stage starts, or a "reference" size from the domain and units alone.
         precision: "float32" or "float64".
+        dropout: the dropout rate; a line search needs the same loss at every trial, so the masks,
+            one a point, are drawn once a stage.
     """
 
     kind: ClassVar[str] = "lbfgs"
@@ -155,6 +159,7 @@ class Lbfgs:
     balance: bool = False
     rescale: Literal["measured", "reference"] | None = None
     precision: str = "float64"
+    dropout: float = 0.0
 
     def __post_init__(self):
         _check_stage(self, self.iterations)
@@ -176,13 +181,15 @@ class Lbfgs:
 
     def start(self, objective: Objective, model: Model, key: jax.Array) -> _lbfgs.LbfgsState:
         """The state before the first iteration."""
-        return _lbfgs_start(self.history, objective, model)
+        return _lbfgs_start(_key_of(self), objective, model, key)
 
     def advance(self, objective: Objective, model: Model, state, count: int, key):
         """Run up to `count` iterations."""
         before = int(state.iteration)
         count = min(count, LENGTH)
-        state, rows = _lbfgs_advance(_key_of(self), objective, model, state, jnp.asarray(count))
+        state, rows = _lbfgs_advance(
+            _key_of(self), objective, model, state, jnp.asarray(count), key
+        )
         status = int(state.status)
         reason = None if status == _lbfgs.RUNNING else _lbfgs.REASONS[status]
         return state, rows[: int(state.iteration) - before], reason
@@ -196,7 +203,8 @@ class Lbfgs:
         return int(state.iteration)
 
 
-Stage = Adam | Lbfgs
+# A forward reference, since the third builds on the other two.
+Stage = Union[Adam, Lbfgs, "unpinn.training._together.Together"]
 
 
 def flatten(model: Model) -> jax.Array:
@@ -231,7 +239,7 @@ def _rate(schedule: str, rate, epochs, step):
     return rate * (0.01 + 0.99 * 0.5 * (1 + jnp.cos(jnp.pi * share)))
 
 
-def _key_of(stage: Stage) -> tuple:
+def _key_of(stage: Adam | Lbfgs) -> tuple:
     """What of a stage decides the compiled program; lengths, rates and weights are traced."""
     plain = replace(stage, weights={}, balance=False, rescale=None, groups=GROUPS)
     if isinstance(plain, Adam):
@@ -240,9 +248,10 @@ def _key_of(stage: Stage) -> tuple:
 
 
 @eqx.filter_jit
-def _adam(
-    stage_key: tuple, objective: Objective, model: Model, state: AdamState, count, key, length, rate
+def adam_epochs(
+    stage_key: tuple, length, rate, objective: Objective, model: Model, state: AdamState, count, key
 ):
+    """Run `count` epochs; gives the state and the rows of history, NaN beyond them."""
     (stage,) = stage_key
     optimiser = stage.optimiser()
     noise = Noise(stage.dropout)
@@ -284,27 +293,33 @@ def _sweep(batch: int, step, objective: Objective, key, rate, x, opt_state):
 
 
 @eqx.filter_jit
-def _lbfgs_start(history: int, objective: Objective, model: Model):
-    return _lbfgs.initialise(_value_and_gradient(objective, model), flatten(model), history)
+def _lbfgs_start(stage_key: tuple, objective: Objective, model: Model, key):
+    (stage,) = stage_key
+    hook = Noise(stage.dropout).hook(key)
+    evaluate = _value_and_gradient(objective, model, hook)
+    return _lbfgs.initialise(evaluate, flatten(model), stage.history)
 
 
 @eqx.filter_jit
-def _lbfgs_advance(stage_key: tuple, objective: Objective, model: Model, state, count):
+def _lbfgs_advance(stage_key: tuple, objective: Objective, model: Model, state, count, key):
     (stage,) = stage_key
+    hook = Noise(stage.dropout).hook(key)
     state, record = _lbfgs.advance(
-        _value_and_gradient(objective, model), state, count,
+        _value_and_gradient(objective, model, hook), state, count,
         length=LENGTH, gradient_tolerance=stage.tolerance,
     )  # fmt: skip
     return state, record.terms
 
 
-def _value_and_gradient(objective: Objective, model: Model):
+def _value_and_gradient(objective: Objective, model: Model, hook: Hook | None = None):
     gradient_of = jax.value_and_grad(loss, has_aux=True)
-    return lambda x: gradient_of(x, objective, model)
+    return lambda x: gradient_of(x, objective, model, hook)
 
 
-def _check_stage(stage: Stage, length: int) -> None:
+def _check_stage(stage: Adam | Lbfgs, length: int) -> None:
     precision_of.check(stage.precision)
+    if not 0 <= stage.dropout < 1:
+        raise UserError(f"dropout must be in [0, 1), not {stage.dropout}")
     if not isinstance(length, int) or length < 0:
         raise UserError(f"a stage needs a whole number of epochs, zero or more, not {length!r}")
     if stage.rescale not in (None, "measured", "reference"):

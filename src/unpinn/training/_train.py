@@ -69,7 +69,7 @@ def train(
     model = _first_model(problem, observations, protocol, seed, start, extras, extra_columns)
     data = None
     if observations is not None:
-        units = _reading_scales(model, observations, problem) if protocol.scaled else None
+        units = reading_units(model, observations) if protocol.scaled else None
         data = make_data_term(problem, observations, weights, penalty, units)
 
     def build(stage: Stage) -> Objective:
@@ -141,7 +141,7 @@ def _first_model(problem, observations, protocol, seed, start, extras, extra_col
         )  # fmt: skip
 
 
-def _reading_scales(model: Model, observations: Observations, problem: Problem) -> np.ndarray:
+def reading_units(model: Model, observations: Observations) -> np.ndarray:
     """One unit of each measured quantity: a field's own unit, a robust spread for others."""
     units = []
     for column, name in enumerate(observations.quantities):

@@ -21,6 +21,9 @@ class Recipe:
         schedule: how neurons are removed; None prunes nothing (the paper's FT).
         stages: the fine-tuning.
         weights: of its loss terms.
+        tolerance: the relative residual at which the equations weigh as much as the noise; sets
+            the equations' weight in fine-tuning from the estimated noise of good readings,
+            (sigma / tolerance)^2 in the readings' units, at most 1. None keeps `weights`.
         residual_weight: of the residual in the composite score.
         rounds: how often partition, pruning and fine-tuning are repeated at most.
         accept: whether a result that is worse by the evidence gives way to the baseline.
@@ -31,6 +34,7 @@ class Recipe:
     schedule: Schedule | None
     stages: tuple[Stage, ...]
     weights: dict[str, float] = field(default_factory=dict)
+    tolerance: float | None = None
     residual_weight: float = 0.001
     rounds: int = 1
     accept: bool = False

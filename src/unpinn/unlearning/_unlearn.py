@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from unpinn._errors import UserError
-from unpinn.training import Fit, Partition, Pruning, Status, Watcher, train
+from unpinn.training import Fit, Partition, Pruning, Status, Watcher, reading_units, train
 from unpinn.unlearning._evidence import compare_evidence
 from unpinn.unlearning._native import NativePrunable, compacted, scores_of
 from unpinn.unlearning._pruning import prune
@@ -59,7 +59,7 @@ def _fine_tune(fit, model, partition, pruning: Pruning | None, recipe, directory
     protocol = replace(
         fit.protocol,
         stages=recipe.stages,
-        weights={**fit.protocol.weights, **recipe.weights},
+        weights={**fit.protocol.weights, **recipe.weights, **_physics(fit, partition, recipe)},
         name=recipe.name,
     )
     tuned = train(
@@ -70,6 +70,15 @@ def _fine_tune(fit, model, partition, pruning: Pruning | None, recipe, directory
         tuned, partition=partition, pruning=pruning, before=fit, recipe=recipe.name,
         details={**fit.details, **tuned.details},
     )  # fmt: skip
+
+
+def _physics(fit: Fit, partition: Partition, recipe: Recipe) -> dict[str, float]:
+    """The equations' weight that the estimated noise of good readings calls for."""
+    if recipe.tolerance is None or partition.noise is None:
+        return {}
+    units = reading_units(fit.model, fit.observations)
+    relative = partition.noise.low / float(np.sqrt(np.mean(units**2)))
+    return {"equations": float(np.clip((relative / recipe.tolerance) ** 2, 1e-4, 1.0))}
 
 
 def _accepted(fit: Fit, tuned: Fit, recipe: Recipe) -> Fit:
