@@ -40,7 +40,7 @@ class Subject(Protocol):
         """The names of the layers that can be pruned."""
         ...
 
-    def adopt(self, smaller: Prunable) -> str:
+    def adopt(self, smaller: Any) -> str:
         """Go on with the pruned network, without its dead neurons; says how far that went."""
         ...
 
@@ -124,7 +124,9 @@ def check_trained(misfits: np.ndarray, values: np.ndarray) -> None:
 
 def compare_snapshots(before: Snapshot, after: Snapshot) -> Evidence:
     """How likely the readings are under each one's own noise, and how well the equations hold."""
-    first, second = (log_densities(s.misfits, fit_mixture(s.misfits).noise) for s in (before, after))
+    first, second = (
+        log_densities(s.misfits, fit_mixture(s.misfits).noise) for s in (before, after)
+    )
     difference = second - first
     count = len(difference)
     error = float(difference.std(ddof=1) / np.sqrt(count)) if count > 1 else float("inf")

@@ -82,7 +82,7 @@ class Unlearned:
         return rows[np.argsort(-self.partition.score[rows], kind="stable")]
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Every array by name: readings, partition, pruning, what the model said before and after."""
+        """Every array by name: readings, partition, pruning, what the model said when."""
         found = {"points": self.points, "values": self.values}
         for name, shot in (("before", self.before), ("after", self.after)):
             found |= {f"{name}.misfits": shot.misfits, f"{name}.residuals": shot.residuals}

@@ -85,7 +85,7 @@ def _pairs(arrays: Mapping[str, np.ndarray], path: str) -> list[tuple[np.ndarray
         if part not in ("weight", "bias") or array.ndim != (2 if part == "weight" else 1):
             raise UserError(f"{path} holds {name!r}, which is no part of a plain MLP")
         layers.setdefault(place, {})[part] = array
-    pairs = []
+    pairs: list[tuple[np.ndarray, np.ndarray]] = []
     for place in sorted(layers, key=_natural):
         weight = layers[place].get("weight")
         if weight is None:

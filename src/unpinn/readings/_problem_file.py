@@ -130,7 +130,10 @@ def load_problem_file(path: Any) -> ProblemFile:
     units = _mapping(path, names, "units")
     _check_kinds(path, names)
     digest = hashlib.sha256(source).hexdigest()
-    about = {"file": path.name, "sha256": digest, "units": _texts(units)}
+    about: dict[str, Any] = {"file": path.name, "sha256": digest, "units": _texts(units)}
+    if isinstance(module.__doc__, str) and module.__doc__.strip():
+        # The first paragraph says what the problem is about; reports begin with it.
+        about["summary"] = " ".join(module.__doc__.strip().split("\n\n")[0].split())[:400]
     named = problem if problem.name != "problem" else replace(problem, name=path.stem)
     return ProblemFile(
         path,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,8 @@ from unpinn.report._source import source_of
 from unpinn.training import Fit
 
 Interval = tuple[float, float]
+_WRITTEN = {"degC": "°C", "degF": "°F", "deg": "°"}
+_RAISED = str.maketrans("0123456789-+", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺")
 
 
 @dataclass(frozen=True)
@@ -47,21 +50,31 @@ def number(value: Any, digits: int = 4) -> str:
     """A number for people to read.
 
     >>> number(0.00012345), number(123456.0), number(-2.0), number(None)
-    ('1.235e-4', '1.235e5', '-2', '–')
+    ('1.235×10⁻⁴', '1.235×10⁵', '−2', '–')
     """
     if value is None or not math.isfinite(value):
         return "–"
     if value != 0 and not 1e-3 <= abs(value) < 1e5:
         mantissa, _, power = f"{value:.{digits - 1}e}".partition("e")
         plain = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
-        return f"{plain}e{int(power)}"
-    return f"{value:.{digits}g}"
+        return f"{plain}×10{str(int(power)).translate(_RAISED)}".replace("-", "−")
+    return f"{value:.{digits}g}".replace("-", "−")
+
+
+def typeset(unit: str) -> str:
+    """A unit with its powers raised.
+
+    >>> typeset("kg m^-3"), typeset("m^2/s"), typeset("degC")
+    ('kg m⁻³', 'm²/s', '°C')
+    """
+    unit = _WRITTEN.get(unit, unit)
+    return re.sub(r"\^([-+]?\d+)", lambda found: found.group(1).translate(_RAISED), unit)
 
 
 def unit_of(problem: Problem, name: str) -> str:
     """The unit of a coordinate, field or unknown, where the problem file told one."""
     units = problem.source.get("units", {})
-    return str(units.get(name, "")) if isinstance(units, Mapping) else ""
+    return typeset(str(units.get(name, ""))) if isinstance(units, Mapping) else ""
 
 
 def with_unit(problem: Problem, name: str) -> str:
@@ -123,7 +136,7 @@ def asked(problem: Problem) -> dict[str, Any]:
         "equations": [{"name": n, "source": source_of(f)} for n, f in problem.equations.items()],
         "conditions": conditions,
         "measurements": [
-            {"name": name, "unit": unit_of(problem, name), "source": source_of(m.function)}
+            {"name": name, "unit": unit_of(problem, name), "source": source_of(getattr(m, "function", m))}
             for name, m in problem.measurements.items()
         ],
         "collocation": repr(problem.collocation),

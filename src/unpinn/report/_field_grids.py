@@ -108,7 +108,9 @@ def field_grids(fit: Fit, names: tuple[str, ...] | None = None) -> list[FieldGri
     return found
 
 
-def full_grid(fit: Fit, counts: Mapping[str, int] | int) -> tuple[dict[str, np.ndarray], np.ndarray]:
+def full_grid(
+    fit: Fit, counts: Mapping[str, int] | int
+) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """Places along every coordinate, and the points of the grid in the order of the coordinates."""
     names = list(fit.problem.coordinates)
     if isinstance(counts, int):

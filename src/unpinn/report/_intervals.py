@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from unpinn._errors import UserError
 from unpinn.report._facts import Interval
 from unpinn.training import Fit
 

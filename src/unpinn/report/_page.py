@@ -17,22 +17,24 @@ from unpinn._files import plain, write_json, write_text
 from unpinn._version import __version__
 from unpinn.report import _page_data as pack
 from unpinn.report._facts import (
-    Interval, UnknownRow, asked, number, protocol_rows, provenance, shares, unit_of, unknown_rows,
-    with_unit,
-)  # fmt: skip
+    Interval,
+    UnknownRow,
+    asked,
+    number,
+    protocol_rows,
+    provenance,
+    shares,
+    unit_of,
+    unknown_rows,
+)
 from unpinn.report._field_grids import axes_of
 from unpinn.report._intervals import intervals_of
-from unpinn.report._suspects import (
-    sensors_table,
-    suspects_table,
-    write_sensors,
-    write_suspects,
-)
+from unpinn.report._page_readings import readings_context
+from unpinn.report._suspects import write_sensors, write_suspects
 from unpinn.report._warnings import warnings_of
 from unpinn.training import Fit
 
 _LABELS = {"serious": "Serious", "caution": "Caution", "note": "Note"}
-_ROWS_WITHOUT_SCRIPT = 25
 
 
 def write_page(
@@ -111,19 +113,22 @@ def page_text(
     data = _data(fit)
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     rows = unknown_rows(fit, intervals, before_intervals)
+    notices = warnings_of(fit)
     context = {
         "version": __version__,
         "style": Markup(style), "style_hash": _digest(style),
         "script": Markup(script), "script_hash": _digest(script),
         "data": Markup(_embedded(data)),
         "title": _title(fit), "eyebrow": _eyebrow(fit), "lead": _lead(fit),
-        "notices": warnings_of(fit), "labels": _LABELS,
+        "summary": str(fit.problem.source.get("summary", "")),
+        "notices": notices, "labels": _LABELS,
+        "serious": any(notice.severity == "serious" for notice in notices),
         "unknowns": [_figure(row) for row in rows],
         "has_before": any(row.before is not None for row in rows) and fit.status.code != "kept",
         "interval_note": note, "level": f"{level:.0%}",
         "fields_note": _fields_note(fit),
         "stills": _stills(data["fields"]),
-        **_readings_context(fit), **_course_context(fit),
+        **readings_context(fit), **_course_context(fit),
         "scores": data["scores"] is not None,
         "asked": asked(fit.problem), "provenance": provenance(fit),
     }  # fmt: skip
@@ -177,14 +182,18 @@ def _eyebrow(fit: Fit) -> str:
 
 def _lead(fit: Fit) -> str:
     count = shares(fit)
-    asked_for = [*(s.name for s in fit.problem.scalars), *(f.name for f in fit.problem.unknown_fields)]
+    asked_for = [
+        *(s.name for s in fit.problem.scalars),
+        *(f.name for f in fit.problem.unknown_fields),
+    ]
     sought = f"Sought: {_listed(asked_for)}. " if asked_for else ""
     if fit.observations is None:
         return f"{sought}No readings; the fields follow from the equations and conditions."
     where = "" if fit.observations.sensor is None else (
         f" from {len(np.unique(fit.observations.sensor.astype(str))):,} sensors"
     )  # fmt: skip
-    told = f"{sought}Given: {count['count']:,} readings of {_listed(fit.observations.quantities)}{where}"
+    what = _listed(fit.observations.quantities)
+    told = f"{sought}Given: {count['count']:,} readings of {what}{where}"
     if fit.partition is None:
         return f"{told}."
     if not count["suspect"]:
@@ -198,9 +207,12 @@ def _listed(names: Any) -> str:
 
 
 def _sections(context: Mapping[str, Any]) -> list[dict[str, str]]:
-    every = [
-        ("know", "Warnings", bool(context["notices"])),
+    first = [
         ("unknowns", "Found", bool(context["unknowns"])),
+        ("know", "Warnings", bool(context["notices"])),
+    ]
+    every = [
+        *(reversed(first) if context["serious"] else first),
         ("fields", "Fields", True),
         ("readings", "Suspects" if context.get("judged") else "Readings", context["readings"]),
         ("how", "How it went", True),
@@ -269,90 +281,6 @@ def _stills(fields: list[dict[str, Any]]) -> list[dict[str, str]]:
     return found
 
 
-# -- readings ------------------------------------------------------------------------------
-
-
-def _readings_context(fit: Fit) -> dict[str, Any]:
-    if fit.observations is None:
-        return {"readings": False, "judged": False}
-    reading = fit.details.get("reading")
-    reading = reading if isinstance(reading, Mapping) else {}
-    partition = fit.partition
-    text = "Nobody judged these readings yet." if partition is None else (
-        f"{partition.rule[:1].upper()}{partition.rule[1:]}."
-    )  # fmt: skip
-    table = suspects_table(fit, only_suspects=bool(shares(fit)["suspect"]))
-    columns = _columns(fit)
-    return {
-        "readings": True,
-        "judged": partition is not None,
-        "partition_text": text,
-        "reading_lines": [str(line) for line in reading.get("lines", [])],
-        "reading_source": str(reading.get("source", "the file")),
-        **_sensors_context(fit),
-        "table_caption": "The worst first. A reading's number is its row among the readings.",
-        "table_columns": columns,
-        "table_rows": [
-            [column["text"](row) for column in columns]
-            for _, row in table.head(_ROWS_WITHOUT_SCRIPT).iterrows()
-        ],
-    }
-
-
-def _columns(fit: Fit) -> list[dict[str, Any]]:
-    """Labels of the table of readings, and how each cell is told; the page's script knows both."""
-    assert fit.observations is not None
-
-    def numeric(key: str, label: str, digits: int = 4) -> dict[str, Any]:
-        return {"label": label, "number": True, "text": lambda row: number(row[key], digits)}
-
-    columns: list[dict[str, Any]] = [
-        {"label": "reading", "number": True, "text": lambda row: str(row["reading"])}
-    ]
-    if fit.observations.sensor is not None:
-        columns.append({"label": "sensor", "number": False, "text": lambda row: row["sensor"]})
-    columns += [numeric(name, with_unit(fit.problem, name)) for name in fit.problem.coordinates]
-    for name in fit.observations.quantities:
-        columns.append(numeric(name, with_unit(fit.problem, name)))
-        columns.append(numeric(f"{name}_predicted", f"{name} predicted"))
-    columns += [numeric("misfit", "misfit", 3), numeric("score", "score", 3)]
-    if fit.partition is not None:
-        if fit.partition.posterior is not None:
-            columns.append({
-                "label": "probably bad", "number": True,
-                "text": lambda row: f"{100 * row['posterior']:.1f} %",
-            })  # fmt: skip
-        columns.append({
-            "label": "verdict", "number": False,
-            "text": lambda row: "retained" if row["retained"] else "suspect",
-        })  # fmt: skip
-    return columns
-
-
-def _sensors_context(fit: Fit) -> dict[str, Any]:
-    if fit.observations is None or fit.observations.sensor is None:
-        return {"sensors": [], "sensor_columns": [], "sensors_caption": ""}
-    table = sensors_table(fit).head(200)
-    names = [name for name in table.columns[4:]]
-    rows = [
-        {
-            "sensor": row["sensor"] or "(unnamed)",
-            "readings": f"{row['readings']:,}",
-            "suspect": f"{row['suspect']:,}",
-            "share": f"{row['share']:.0%}",
-            "width": round(100 * row["share"], 1),
-            "numbers": [number(row[name], 3) for name in names],
-        }
-        for _, row in table.iterrows()
-    ]
-    return {
-        "sensors": rows,
-        "sensor_columns": [name.replace("_", " ") for name in names],
-        "sensors_caption": "Bias is the median of prediction minus reading, typical misfit the "
-        "median of its size.",
-    }
-
-
 # -- how it went ---------------------------------------------------------------------------
 
 
@@ -361,8 +289,8 @@ def _course_context(fit: Fit) -> dict[str, Any]:
     if fit.pruning is not None:
         before, after = sum(fit.pruning.before), sum(fit.pruning.after)
         pruning_text = (
-            f"Pruning by the criterion {fit.pruning.criterion!r} left {after:,} of {before:,} hidden "
-            "neurons"
+            f"Pruning by the criterion {fit.pruning.criterion!r} left {after:,} of {before:,} "
+            "hidden neurons"
         )
         layers = [
             {"before": b, "after": a, "width": round(100 * a / b, 1), "share": f"{a / b:.0%}"}

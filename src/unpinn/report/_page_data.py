@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,13 @@ def packed(array: Any, kind: str) -> dict[str, str]:
 def coordinates_data(fit: Fit) -> list[dict[str, Any]]:
     """Name, unit and ends of every coordinate."""
     return [
-        {"name": name, "unit": unit_of(fit.problem, name), "low": low, "high": high}
+        {
+            "name": name,
+            "unit": unit_of(fit.problem, name),
+            "low": low,
+            "high": high,
+            "time": name == fit.problem.time,
+        }
         for name, (low, high) in fit.problem.coordinates.items()
     ]
 
@@ -97,7 +104,10 @@ def still(grid: dict[str, Any]) -> str | None:
 
 def colours() -> dict[str, str]:
     """The page's colour maps: for fields, and for changes, as hexadecimal text."""
-    return {"field": palette("viridis").tobytes().hex(), "change": palette("RdBu_r").tobytes().hex()}
+    return {
+        "field": palette("viridis").tobytes().hex(),
+        "change": palette("RdBu_r").tobytes().hex(),
+    }
 
 
 def _axis(axis: tuple[str, np.ndarray]) -> dict[str, Any]:
@@ -182,7 +192,7 @@ def history_data(fit: Fit) -> dict[str, Any] | None:
             })  # fmt: skip
             continue
         # A mean over each stretch, since single epochs of a loss are noisy.
-        values = [_mean(history[name][a:b]) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+        values = [_mean(history[name][a:b]) for a, b in pairwise(edges)]
         if np.isfinite(values).any():
             terms.append({"name": name, "values": packed(values, "float32")})
     return {

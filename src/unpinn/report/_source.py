@@ -67,9 +67,9 @@ def _node(text: str, code: CodeType) -> ast.AST | None:
         begin, end = (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
         first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
         inside = all(begin <= place <= end for place in places)
-        if first <= code.co_firstlineno <= node.end_lineno and inside:  # type: ignore[operator]
-            if best is None or _span(node) < _span(best):
-                best = node
+        here = inside and first <= code.co_firstlineno <= (node.end_lineno or 0)
+        if here and (best is None or _span(node) < _span(best)):
+            best = node
     return best
 
 

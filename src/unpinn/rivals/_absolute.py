@@ -6,7 +6,7 @@ from unpinn import precision
 from unpinn.network import make_model
 from unpinn.rivals import _checks as checks
 from unpinn.rivals._method import Method, Task, register
-from unpinn.rivals._working import reading_units, spread_of_readings
+from unpinn.rivals._working import spread_of_readings, working_units
 from unpinn.training import Absolute, Fit, train
 
 
@@ -17,7 +17,7 @@ def _run(task: Task) -> Fit:
             task.problem, task.observations, task.protocol.architecture, task.seed,
             task.protocol.scaled,
         )  # fmt: skip
-    units = reading_units(model, task.observations, task.problem, task.protocol)
+    units = working_units(model, task.observations)
     penalty = Absolute(smooth=smooth * spread_of_readings(task.observations, units))
     fit = train(
         task.problem, task.observations, task.protocol, task.seed, penalty=penalty,

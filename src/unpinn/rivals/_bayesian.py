@@ -156,25 +156,16 @@ def _told(fit: Fit, chain: Chain, sampler: Sampler, sigma: dict[str, float]) -> 
 
 def _effective(fit: Fit, chain: Chain, sampler: Sampler) -> dict[str, float]:
     """Effective sample sizes of the density, the unknowns, and the fields at the readings."""
+    assert fit.observations is not None
+    points = fit.observations.points
+    points = points[:: max(1, len(points) // 200)]
+    draws = {"log_density": chain.column("log_density", sampler), **fit.unknown_samples}
+    draws |= {f"{name} (median)": fit.predict_samples(points, name) for name in fit.problem.columns}
     with precision.scope("float64"):
-        assert fit.observations is not None
-        points = fit.observations.points
-        points = points[:: max(1, len(points) // 200)]
-        sizes = {
-            "log_density": float(effective_sample_size(_column(chain, sampler))[0]),
-            **{
-                name: float(effective_sample_size(values[:, None].astype(np.float64))[0])
-                for name, values in fit.unknown_samples.items()
-            },
+        return {
+            name: float(np.median(effective_sample_size(values.astype(np.float64))))
+            for name, values in draws.items()
         }
-        for name in fit.problem.columns:
-            draws = fit.predict_samples(points, name)
-            sizes[f"{name} (median)"] = float(np.median(effective_sample_size(draws)))
-    return sizes
-
-
-def _column(chain: Chain, sampler: Sampler) -> np.ndarray:
-    return chain.column("log_density", sampler)[:, None]
 
 
 BAYESIAN = register(

@@ -127,12 +127,14 @@ def effective_sample_size(draws: np.ndarray) -> np.ndarray:
     """How many independent draws as many correlated ones are worth, for each column of (n, k)."""
     from blackjax.diagnostics import effective_sample_size as of_chains
 
-    return np.asarray(of_chains(jnp.asarray(draws)[None]), np.float64)
+    return np.asarray(of_chains(jnp.asarray(draws)[None]), np.float64).reshape(draws.shape[1:])
 
 
 def _begin(sampler: Sampler, density: LogDensity, given, start, key) -> Chain:
     state, step_size = _first(sampler.target, density, given, start, key, sampler.first)
-    adaptation = tuple(jnp.asarray(value, start.dtype) for value in _averaging(sampler)[0](step_size))
+    adaptation = tuple(
+        jnp.asarray(value, start.dtype) for value in _averaging(sampler)[0](step_size)
+    )
     return Chain(tuple(state), adaptation, step_size)
 
 

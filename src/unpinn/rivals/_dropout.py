@@ -11,7 +11,7 @@ from unpinn import precision
 from unpinn.network import Model
 from unpinn.rivals import _checks as checks
 from unpinn.rivals._method import Method, Task, register
-from unpinn.training import Fit, Lbfgs, Protocol, Stage, train
+from unpinn.training import Adam, Fit, Lbfgs, Protocol, Stage, train
 
 _PASSES_STREAM = 50
 
@@ -44,12 +44,12 @@ def with_dropout(protocol: Protocol, rate: float, redraw: int) -> Protocol:
     """
     stages: list[Stage] = []
     for stage in protocol.stages:
-        if not isinstance(stage, Lbfgs):
+        if isinstance(stage, Lbfgs):
+            starts = range(0, stage.iterations, redraw)
+            legs = (min(redraw, stage.iterations - start) for start in starts)
+            stages += [replace(stage, iterations=length, dropout=rate) for length in legs]
+        elif isinstance(stage, Adam):
             stages.append(replace(stage, dropout=rate))
-            continue
-        starts = range(0, stage.iterations, redraw)
-        legs = (min(redraw, stage.iterations - start) for start in starts)
-        stages += [replace(stage, iterations=length, dropout=rate) for length in legs]
     return replace(protocol, stages=tuple(stages))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import jax.numpy as jnp
 import numpy as np
 
 from unpinn import precision
@@ -32,7 +33,8 @@ def _run(task: Task) -> Fit:
 def levels_at(fit: Fit, penalty: Heteroscedastic, points: np.ndarray) -> np.ndarray:
     """The levels of error that a fit states at points, (n, quantities), in working units."""
     with precision.scope(fit.precision):
-        columns = np.asarray(fit.model.predict(np.asarray(points, np.dtype(fit.precision))))
+        places = jnp.asarray(points, np.dtype(fit.precision))
+        columns = np.asarray(fit.model.predict(places))
     extra = columns[:, len(fit.problem.columns) :]
     return np.hypot(np.exp(extra + penalty.offset), penalty.floor)
 

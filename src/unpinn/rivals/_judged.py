@@ -35,4 +35,3 @@ def partition_of(
         scores.misfit, scores.residual, scores.score, retained, weight, threshold, rule,
         posterior, noise,
     )  # fmt: skip
-

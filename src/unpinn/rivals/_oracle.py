@@ -10,7 +10,7 @@ from unpinn._errors import UserError
 from unpinn.rivals._judged import partition_of
 from unpinn.rivals._method import Method, Task, register
 from unpinn.rivals._ppinn import asked_recipe
-from unpinn.training import Fit, train
+from unpinn.training import Fit, NoiseEstimate, Partition, train
 from unpinn.unlearning import unlearn
 
 
@@ -19,9 +19,7 @@ def true_weights(task: Task) -> np.ndarray:
     sigma = np.asarray(task.true_sigma, np.float64)
     count = len(task.observations)
     if sigma.shape != (count,) or not (np.isfinite(sigma).all() and (sigma > 0).all()):
-        raise UserError(
-            f"the oracle needs {count} true noise levels above zero, one a reading"
-        )
+        raise UserError(f"the oracle needs {count} true noise levels above zero, one a reading")
     return (sigma.min() / sigma) ** 2
 
 
@@ -37,18 +35,27 @@ def _full(task: Task) -> Fit:
         task.problem, task.observations, task.protocol, task.seed, weights=weight,
         directory=task.place("oracle"), watcher=task.watcher,
     )  # fmt: skip
-    rule = "the true noise levels"
-    return replace(fit, partition=partition_of(fit, truly_good(task), rule, weight=weight))
+    return replace(fit, partition=_true_partition(task, fit))
 
 
 def _pruned(task: Task) -> Fit:
-    weight, good, recipe = true_weights(task), truly_good(task), asked_recipe(task)
+    recipe = asked_recipe(task)
+    true_weights(task)
     baseline = task.trained_baseline()
-    partition = partition_of(baseline, good, "the true noise levels", weight=weight)
     return unlearn(
-        baseline, recipe, partition=partition, directory=task.place("unlearn"),
-        watcher=task.watcher,
+        baseline, recipe, partition=_true_partition(task, baseline),
+        directory=task.place("unlearn"), watcher=task.watcher,
     )  # fmt: skip
+
+
+def _true_partition(task: Task, fit: Fit) -> Partition:
+    good, sigma = truly_good(task), np.asarray(task.true_sigma, np.float64)
+    size = lambda part: float(np.sqrt(np.mean(part**2)))  # noqa: E731
+    low, some = size(sigma[good]), bool((~good).any())
+    high = size(sigma[~good]) if some else low
+    noise = NoiseEstimate(low, high, float(np.mean(~good)), 2 if some else 1, 0.0)
+    weight = true_weights(task)
+    return partition_of(fit, good, "the true noise levels", weight=weight, noise=noise)
 
 
 ORACLE = register(

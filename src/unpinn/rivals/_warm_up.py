@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -118,5 +117,3 @@ def _of_length(stage: Stage, length: int, constant: bool = False) -> Stage:
         return replace(stage, iterations=length)
     assert isinstance(stage, Adam)
     return replace(stage, epochs=length, schedule="constant" if constant else stage.schedule)
-
-

@@ -7,27 +7,24 @@ import jax.numpy as jnp
 import numpy as np
 
 from unpinn.network import Model
-from unpinn.problem import Observations, Problem
-from unpinn.training import Fit, Objective, Protocol, make_data_term, make_objective
-from unpinn.training._train import _reading_scales
+from unpinn.problem import Observations
+from unpinn.training import Fit, Objective, make_data_term, make_objective, reading_units
 
 # The median of |z| for a standard Gaussian z.
 _MEDIAN = 0.6744897501960817
 
 
-def reading_units(
-    model: Model, observations: Observations, problem: Problem, protocol: Protocol
-) -> np.ndarray:
+def working_units(model: Model, observations: Observations) -> np.ndarray:
     """What one working unit of each quantity is in the user's own, (quantities,)."""
-    if not protocol.scaled:
+    if not model.layout.scaled:
         return np.ones(len(observations.quantities))
-    return _reading_scales(model, observations, problem)
+    return reading_units(model, observations)
 
 
 def units_of(fit: Fit) -> np.ndarray:
     """What one working unit of each quantity is for a fit, (quantities,)."""
     assert fit.observations is not None
-    return reading_units(fit.model, fit.observations, fit.problem, fit.protocol)
+    return working_units(fit.model, fit.observations)
 
 
 def working_misfits(fit: Fit) -> np.ndarray:
@@ -55,9 +52,7 @@ def spread_of_readings(observations: Observations, units: np.ndarray) -> float:
     return typical if typical > 0 else 1.0
 
 
-def objective_of(
-    fit: Fit, weights: np.ndarray | None = None, kind: str | None = None
-) -> Objective:
+def objective_of(fit: Fit, weights: np.ndarray | None = None, kind: str | None = None) -> Objective:
     """The loss that a fit's last stage was trained on, with squares as the penalty.
 
     Must be called within the scope of the precision asked for.

@@ -53,6 +53,7 @@ class Job:
         run: its settings.
         needs: the address of the run it starts from.
         keep: whether to keep the weights.
+        start: whether others start from it, and need its weights.
         store: where.
     """
 
@@ -60,6 +61,7 @@ class Job:
     run: Mapping[str, Any]
     needs: str | None
     keep: bool
+    start: bool
     store: str
 
     def text(self) -> str:
@@ -93,7 +95,7 @@ def perform(
                 "use the same versions of unpinn and Python everywhere"
             )
         with store.claimed(job.address, description(run, posed, job.address)):
-            if store.done(job.address) and (store.has_fit(job.address) or not job.keep):
+            if store.done(job.address) and (store.has_fit(job.address) or not job.start):
                 record = store.record(job.address) or {}
                 return Outcome(job.address, THERE, l2re=record.get("l2re"))
             record = _run_and_publish(store, job, run, posed, stop, begin)
@@ -146,7 +148,7 @@ def _run_and_publish(
     judged = time.perf_counter() - started - worked
     record["wall"] = {"before": started - begin, "method": worked, "judging": judged}
     record = plain(record)
-    store.publish(job.address, record, fit if job.keep else None, fields)
+    store.publish(job.address, record, fit if job.keep or job.start else None, fields)
     return record
 
 

@@ -14,7 +14,9 @@ from unpinn.training import BUDGETS
 
 # Seeds of a quick look, unless others are asked for: one is enough to see that all works.
 QUICK_SEEDS = 1
-SETTINGS = ("protocol", "preset", "recipe", "noise", "unlearning", "network", "options")
+SETTINGS = (
+    "protocol", "preset", "recipe", "epochs", "noise", "unlearning", "network", "options",
+)  # fmt: skip
 _MAPPINGS = ("noise", "unlearning", "network", "options")
 
 
@@ -222,8 +224,11 @@ def merged(*changes: Mapping[str, Any]) -> dict[str, Any]:
 def make_run(
     problem: Entry, method: str, seed: int, budget: str, changes: Mapping[str, Any]
 ) -> Run:
-    """A run from the settings of a cell."""
+    """A run from the settings of a cell; a budget is a share of the epochs that are asked for."""
     single = {n: changes[n] for n in ("protocol", "preset", "recipe") if n in changes}
+    if "epochs" in changes:
+        single["epochs"] = max(1, round(changes["epochs"] * BUDGETS[budget]))
+        budget = "paper"
     configuration = Configuration(
         problem.name, method, **single, seed=seed, budget=budget,
         options=changes.get("options", {}), noise=changes.get("noise", {}), data=problem.data,

@@ -176,6 +176,7 @@ class _Reader:
         label = _words(content, "label", name, place)
         if kind == "method":
             place.check_names("method", [name], METHODS)
+            label = _words(content, "label", PRINTED_METHODS.get(name, name), place)
             printed = _words(content, "printed", PRINTED_METHODS.get(name), place)
             return Entry(name, label, _settings(content), printed)
         if not name.endswith(".py"):
@@ -196,6 +197,9 @@ def _check_settings(content: Mapping[str, Any], place: Place) -> None:
             place.check_names(f"{name} setting", _mapping(content[name], name, place), known)
     if "options" in content:
         _mapping(content["options"], "options", place)
+    epochs = content.get("epochs", 1)
+    if type(epochs) is not int or epochs < 1:
+        raise place.mistake(f"epochs must be a whole number of 1 or more, not {epochs!r}", "epochs")
 
 
 def _settings(content: Mapping[str, Any]) -> dict[str, Any]:
@@ -226,7 +230,7 @@ def _words(content: Mapping[str, Any], name: str, usual: Any, place: Place) -> A
     value = content.get(name, usual)
     if value is not usual and not isinstance(value, str):
         raise place.mistake(f"{name} must be a text, not {value!r}", name)
-    return value.strip() if isinstance(value, str) else value
+    return " ".join(value.split()) if isinstance(value, str) else value
 
 
 def _strings(value: Any, name: str, place: Place) -> tuple[str, ...]:

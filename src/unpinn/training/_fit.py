@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import equinox as eqx
@@ -246,17 +247,18 @@ def _reader(problem: Problem, what: str) -> Expression:
         raise UserError(f"{what!r} cannot be read as a derivative")
     derivative = found[0]
     return Expression(
-        what, _Read(field_name, derivative), problem.symbols, (field_name,),
+        what, _read(field_name, derivative), problem.symbols, (field_name,),
         frozenset({derivative}), 1,
     )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class _Read:
-    """A function that reads one derivative; equal ones share compiled programs."""
+@cache
+def _read(field_name: str, derivative: Derivative) -> Callable[..., Any]:
+    """A function that reads one derivative; the same one every time, to share compiled programs."""
 
-    field: str
-    derivative: Derivative
+    def read(**chosen: FieldValue) -> Any:
+        return chosen[field_name]._look_up(derivative)
 
-    def __call__(self, value: FieldValue):
-        return value._look_up(self.derivative)
+    only = inspect.Parameter(field_name, inspect.Parameter.KEYWORD_ONLY)
+    read.__signature__ = inspect.Signature([only])  # type: ignore[attr-defined]
+    return read

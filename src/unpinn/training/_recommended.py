@@ -10,9 +10,9 @@ from unpinn.training._stages import Adam
 def recommended(problem: Problem, observations: Observations | None = None) -> Protocol:
     """The default protocol.
 
-    The equations' weight grows from a hundredth to one, in units of their own size: the fields
-    first take their rough shape from the readings, which tells how large each equation is and
-    where the unknowns lie, but never without the equations, so that noise is not memorised.
+    First the fields take their rough shape from the readings, with the equations at a hundredth:
+    enough that noise is not memorised, little enough that the unknowns can move. That shape tells
+    how large each equation is, and then equations and readings weigh alike in their own units.
     """
     if observations is None:
         stages = (Adam(epochs=4_000, rate=2e-3, schedule="cosine", rescale="reference"),)
@@ -20,8 +20,7 @@ def recommended(problem: Problem, observations: Observations | None = None) -> P
     return Protocol(
         (
             Adam(epochs=1_000, rate=2e-3, rescale="reference", weights={"equations": 0.01}),
-            Adam(epochs=1_000, rate=2e-3, rescale="measured", weights={"equations": 0.1}),
-            Adam(epochs=2_000, rate=2e-3, schedule="cosine", rescale="measured"),
+            Adam(epochs=2_500, rate=2e-3, schedule="cosine", rescale="measured"),
         ),
         name="default",
     )

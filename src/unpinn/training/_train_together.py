@@ -18,7 +18,7 @@ from unpinn.training._protocol import Protocol
 from unpinn.training._records import Status
 from unpinn.training._stages import Adam, Lbfgs, Stage
 from unpinn.training._together import Together, member
-from unpinn.training._train import _checkpoint, _groups, _reading_scales, build_names
+from unpinn.training._train import _checkpoint, _groups, build_names, reading_units
 
 _INTERVAL = 10.0
 
@@ -49,7 +49,7 @@ def train_together(
     count = len(next(iter(models.network.masks)).array)
     with precision.scope(precision.of(models)):
         first = member(models, 0)
-    units = _reading_scales(first, observations, problem) if protocol.scaled else None
+    units = reading_units(first, observations) if protocol.scaled else None
     data = make_data_term(problem, observations, None, None, units)
 
     def build(stage: Stage) -> Objective:

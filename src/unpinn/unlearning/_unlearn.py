@@ -8,11 +8,15 @@ from typing import Any
 import numpy as np
 
 from unpinn._errors import UserError
+from unpinn.network import Model
 from unpinn.training import Fit, Partition, Pruning, Status, Watcher, reading_units, train
 from unpinn.unlearning._evidence import compare_evidence
 from unpinn.unlearning._native import NativePrunable, compacted, scores_of
 from unpinn.unlearning._pruning import prune
 from unpinn.unlearning._recipe import Recipe, default_recipe
+
+# Mean change of the readings' weights below which the partition has settled.
+_SETTLED = 0.003
 
 
 def unlearn(
@@ -36,11 +40,18 @@ def unlearn(
     """
     recipe = recipe or default_recipe()
     _check(fit)
+    if partition is not None:
+        # Nothing will be learnt about the readings on the way, so all rounds are one.
+        recipe = recipe.scaled_to(recipe.rounds).once()
     current = fit
     for number in range(recipe.rounds):
         # Part I: which readings to trust.
         found = partition or recipe.rule(scores_of(current, recipe.residual_weight))
         found = _without_held_out(found, fit)
+        if recipe.accept and partition is None and not found.suspect.any() and current is fit:
+            return _kept(fit, fit, found, recipe, method, found.rule)
+        if current is not fit and _settled(current.partition, found):
+            break
         # Part II: remove the neurons that belong to the others (once).
         model, pruning = current.model, current.pruning
         if recipe.schedule is not None and pruning is None:
@@ -49,13 +60,20 @@ def unlearn(
             model = compacted(smaller.model)
         # Part III: fine-tune on what is trusted.
         where = None if directory is None else f"{directory}/round{number + 1}"
-        current = _fine_tune(fit, model, found, pruning, recipe, where, watcher, method)
-        if partition is not None or not found.suspect.any():
-            break
-    return _accepted(fit, current, recipe)
+        current = _fine_tune(current, fit, model, found, pruning, recipe, where, watcher, method)
+    return _accepted(fit, current, recipe, method)
 
 
-def _fine_tune(fit, model, partition, pruning: Pruning | None, recipe, directory, watcher, method):
+def _settled(old: Partition, new: Partition) -> bool:
+    """Whether another look changes so little that another round would not pay."""
+    return float(np.mean(np.abs(old.weight - new.weight))) < _SETTLED
+
+
+def _fine_tune(
+    current: Fit, fit: Fit, model: Model, partition: Partition, pruning: Pruning | None,
+    recipe: Recipe, directory: Any, watcher: Watcher | None, method: str,
+) -> Fit:  # fmt: skip
+    """Train the smaller network on what is trusted; the record tells of all rounds."""
     protocol = replace(
         fit.protocol,
         stages=recipe.stages,
@@ -66,9 +84,14 @@ def _fine_tune(fit, model, partition, pruning: Pruning | None, recipe, directory
         fit.problem, fit.observations, protocol, fit.seed, weights=partition.weight, start=model,
         scales=fit.details.get("scales"), directory=directory, watcher=watcher, method=method,
     )  # fmt: skip
+    history, seconds, rounds = tuned.history, dict(tuned.seconds), 1
+    if current is not fit:
+        history = current.history.joined(history)
+        seconds["total"] += current.seconds["total"]
+        rounds += current.details["rounds"]
     return replace(
         tuned, partition=partition, pruning=pruning, before=fit, recipe=recipe.name,
-        details={**fit.details, **tuned.details},
+        history=history, seconds=seconds, details={**fit.details, **tuned.details, "rounds": rounds},
     )  # fmt: skip
 
 
@@ -78,23 +101,26 @@ def _physics(fit: Fit, partition: Partition, recipe: Recipe) -> dict[str, float]
         return {}
     units = reading_units(fit.model, fit.observations)
     relative = partition.noise.low / float(np.sqrt(np.mean(units**2)))
-    return {"equations": float(np.clip((relative / recipe.tolerance) ** 2, 1e-4, 1.0))}
+    return {"equations": float(np.clip((relative / recipe.tolerance) ** 2, 1e-4, 100.0))}
 
 
-def _accepted(fit: Fit, tuned: Fit, recipe: Recipe) -> Fit:
+def _accepted(fit: Fit, tuned: Fit, recipe: Recipe, method: str) -> Fit:
     """The tuned fit, or the baseline where the evidence says that unlearning did harm."""
     evidence = compare_evidence(fit, tuned)
-    told = {**vars(evidence), "accepts": evidence.accepts}
+    tuned = tuned.with_details(evidence={**vars(evidence), "accepts": evidence.accepts})
     if not recipe.accept or evidence.accepts:
-        return tuned.with_details(evidence=told)
-    status = Status(
-        "kept", "unlearning made readings and residual agree less well, so the baseline was kept"
-    )
-    kept = replace(
-        fit, method=tuned.method, recipe=tuned.recipe, partition=tuned.partition, before=fit,
-        status=status,
+        return tuned
+    why = "unlearning made readings and residual agree less well"
+    return _kept(fit, tuned, tuned.partition, recipe, method, why)
+
+
+def _kept(fit: Fit, tried: Fit, partition, recipe: Recipe, method: str, why: str) -> Fit:
+    """The baseline, with the record of what was tried and why it was not taken."""
+    return replace(
+        fit, method=method, recipe=recipe.name, partition=partition, before=fit,
+        status=Status("kept", f"{why}, so the baseline was kept"),
+        details={**fit.details, "evidence": tried.details.get("evidence")},
     )  # fmt: skip
-    return kept.with_details(evidence=told)
 
 
 def _without_held_out(partition: Partition, fit: Fit) -> Partition:

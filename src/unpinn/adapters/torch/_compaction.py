@@ -99,7 +99,7 @@ def _shrink(linear: torch.nn.Linear, rows: np.ndarray, columns: np.ndarray) -> N
     set_mask(linear, mask)
 
 
-def _smaller(old: torch.nn.Parameter, values: torch.Tensor) -> torch.nn.Parameter:
+def _smaller(old: torch.Tensor, values: torch.Tensor) -> torch.nn.Parameter:
     return torch.nn.Parameter(values.clone(), requires_grad=old.requires_grad)
 
 

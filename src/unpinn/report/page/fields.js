@@ -13,9 +13,10 @@ function show(value, digits = 4) {
   const size = Math.abs(value);
   if (value !== 0 && (size < 1e-3 || size >= 1e5)) {
     const [mantissa, power] = value.toExponential(digits - 1).split("e");
-    return `${mantissa.includes(".") ? mantissa.replace(/\.?0+$/, "") : mantissa}e${Number(power)}`;
+    const raised = String(Number(power)).replace(/./g, (mark) => "⁰¹²³⁴⁵⁶⁷⁸⁹⁻"["0123456789-".indexOf(mark)]);
+    return `${mantissa.includes(".") ? mantissa.replace(/\.?0+$/, "") : mantissa}×10${raised}`.replace("-", "−");
   }
-  return String(Number(value.toPrecision(digits)));
+  return String(Number(value.toPrecision(digits))).replace("-", "−");
 }
 const withUnit = (item) => (item.unit ? `${item.name} (${item.unit})` : item.name);
 function make(tag, attributes = {}, ...children) {
@@ -42,6 +43,10 @@ class Plot {
     new ResizeObserver(() => this.redraw()).observe(holder);
   }
   redraw() {
+    if (this.shape) {
+      const height = Math.round(Math.min(0.7 * window.innerHeight, Math.max(170, (this.holder.clientWidth - 125) * this.shape() + 52)));
+      if (Math.abs(height - this.holder.clientHeight) > 1) this.holder.style.height = `${height}px`;
+    }
     const box = this.holder.getBoundingClientRect(), ratio = window.devicePixelRatio || 1;
     if (!box.width || !box.height) return;
     this.width = box.width; this.height = box.height;
@@ -53,13 +58,18 @@ class Plot {
     this.draw(this);
   }
   // Axes: x and y are {low, high, label, log}; gives functions from values to places.
-  frame(x, y, {right = 10, top = 10} = {}) {
+  frame(x, y, {right = 10, top = 10, equal = false} = {}) {
     const pen = this.pen, bottom = 40;
     const yTicks = ticks(y, Math.max(2, Math.floor((this.height - bottom) / 45)));
     const widest = Math.max(...yTicks.map((t) => pen.measureText(t.text).width), 0);
     const left = Math.ceil(widest) + 30;
     this.area = {left, top, right: this.width - right, bottom: this.height - bottom};
     const a = this.area;
+    if (equal) {
+      // One unit of length is as long across as up.
+      const ratio = (y.high - y.low) / (x.high - x.low), width = a.right - a.left, height = a.bottom - a.top;
+      if (width * ratio < height) a.bottom = a.top + width * ratio; else a.right = a.left + height / ratio;
+    }
     const scale = (axis, from, to) => {
       const f = axis.log ? Math.log10 : (v) => v, low = f(axis.low), span = f(axis.high) - low || 1;
       return (v) => from + ((f(v) - low) / span) * (to - from);
@@ -81,7 +91,7 @@ class Plot {
       line(pen, a.left - 4, place, a.left, place);
       pen.fillText(tick.text, a.left - 7, place);
     }
-    pen.textAlign = "right"; pen.textBaseline = "bottom"; pen.fillText(x.label || "", a.right, this.height - 2);
+    pen.textAlign = "right"; pen.textBaseline = "bottom"; pen.fillText(x.label || "", a.right, a.bottom + 38);
     pen.save(); pen.translate(11, a.top); pen.rotate(-Math.PI / 2); pen.textAlign = "right"; pen.textBaseline = "middle";
     pen.fillText(y.label || "", 0, 0); pen.restore();
     pen.strokeRect(a.left + 0.5, a.top + 0.5, a.right - a.left - 1, a.bottom - a.top - 1);
@@ -94,7 +104,7 @@ function ticks(axis, most) {
   if (axis.log) {
     const low = Math.ceil(Math.log10(axis.low) - 1e-9), high = Math.floor(Math.log10(axis.high) + 1e-9);
     const step = Math.max(1, Math.ceil((high - low) / most));
-    for (let k = low; k <= high; k += step) found.push({value: 10 ** k, text: show(10 ** k)});
+    for (let k = low; k <= high; k += step) found.push({value: 10 ** k, text: show(10 ** k).replace(/^1×/, "")});
     return found;
   }
   const span = axis.high - axis.low;
@@ -107,6 +117,13 @@ function ticks(axis, most) {
     found.push({value, text: show(Math.abs(value) < 1e-9 * span ? 0 : value, digits)});
   }
   return found;
+}
+// Whether two coordinates are both of space, in one unit, and not of too different lengths.
+function lengths(a, b) {
+  const [one, other] = [a, b].map((axis) => data.coordinates.find((c) => c.name === axis.name));
+  if (!one || !other || one.time || other.time || one.unit !== other.unit) return false;
+  const ratio = (other.high - other.low) / (one.high - one.low);
+  return ratio > 0.25 && ratio < 4;
 }
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { plots.forEach((p) => p.redraw()); legends(); });
 
@@ -172,7 +189,7 @@ function fields() {
     const v = chosen.versions[version], across = axis(chosen.across.name, chosen.across.low, chosen.across.high);
     if (!chosen.up) return drawLine(plot, across);
     const up = axis(chosen.up.name, chosen.up.low, chosen.up.high);
-    const {px, py} = plot.frame(across, up, {right: 74}), a = plot.area, pen = plot.pen;
+    const {px, py} = plot.frame(across, up, {right: 74, equal: lengths(chosen.across, chosen.up)}), a = plot.area, pen = plot.pen;
     pen.imageSmoothingEnabled = true; pen.imageSmoothingQuality = "high";
     pen.drawImage(image, a.left + 1, a.top + 1, a.right - a.left - 2, a.bottom - a.top - 2);
     if (dots.checked) for (const k of near()) mark(pen, px(along(chosen.across.name)[k]), py(along(chosen.up.name)[k]), readings.suspects[k]);
@@ -194,6 +211,11 @@ function fields() {
     if (read && !v.change) for (const k of q) mark(pen, px(along(chosen.across.name)[k]), py(read.value[k]), readings.suspects[k]);
   }
   const plot = new Plot($("field-plot"), drawPicture);
+  plot.shape = () => {
+    const wide = 0.62;
+    if (!chosen.up || !lengths(chosen.across, chosen.up)) return plot.holder.clientWidth < 600 ? 0.9 : wide;
+    return (chosen.up.high - chosen.up.low) / (chosen.across.high - chosen.across.low);
+  };
   function update() {
     $("field-step").hidden = !chosen.frames;
     if (chosen.frames) {

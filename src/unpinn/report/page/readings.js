@@ -42,7 +42,7 @@ function map() {
   }
   const plot = new Plot($("map-plot"), () => {
     const x = columns[across.value], y = columns[up.value], [xl, xh] = ends(x), [yl, yh] = ends(y);
-    const {px, py} = plot.frame({low: xl, high: xh, label: withUnit(x)}, {low: yl, high: yh, label: withUnit(y)}, {right: 14});
+    const {px, py} = plot.frame({low: xl, high: xh, label: withUnit(x)}, {low: yl, high: yh, label: withUnit(y)}, {right: 14, equal: lengths(x, y)});
     const pen = plot.pen, only = sensor ? Number(sensor.value) : -1, radius = readings.shown > 5000 ? 1.8 : readings.shown > 1200 ? 2.6 : 3.6;
     places = [];
     // Suspects come first in the data and are drawn last, on top.
@@ -58,6 +58,10 @@ function map() {
     }
     pen.globalAlpha = 1;
   });
+  plot.shape = () => {
+    const x = columns[across.value], y = columns[up.value];
+    return lengths(x, y) ? (y.high - y.low) / (x.high - x.low) : plot.holder.clientWidth < 600 ? 0.9 : 0.5;
+  };
   function nearest(event) {
     const box = plot.canvas.getBoundingClientRect(), mx = event.clientX - box.left, my = event.clientY - box.top;
     let best = null, distance = 18 * 18;
@@ -123,7 +127,7 @@ function table() {
     ...(readings.mixture ? [{value: (k) => readings.posterior[k], text: (k) => `${(100 * readings.posterior[k]).toFixed(1)} %`}] : []),
     ...(readings.judged ? [{value: (k) => -readings.suspects[k], text: (k) => (readings.suspects[k] ? "suspect" : "retained"), verdict: true, words: true}] : []),
   ];
-  let order = Array.from({length: readings.shown}, (_, k) => k), sorted = null, ascending = false, limit = 100;
+  let order = Array.from({length: readings.shown}, (_, k) => k), sorted = null, ascending = false, limit = 25;
   const collate = new Intl.Collator("en", {numeric: true});
   function rows() {
     const wanted = find.value.trim().toLowerCase();
@@ -165,9 +169,9 @@ function table() {
     head.replaceChildren(button);
   });
   if (only && !readings.suspect) only.checked = false;
-  if (only) only.addEventListener("change", () => { limit = 100; draw(); });
-  find.addEventListener("input", () => { limit = 100; draw(); });
-  more.addEventListener("click", () => { limit += 400; draw(); });
+  if (only) only.addEventListener("change", () => { limit = 25; draw(); });
+  find.addEventListener("input", () => { limit = 25; draw(); });
+  more.addEventListener("click", () => { limit += 100; draw(); });
   $("table-tools").hidden = false;
   draw();
 }

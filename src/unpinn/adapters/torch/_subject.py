@@ -1,0 +1,156 @@
+"""A trained PyTorch module with its readings, as Algorithm 1 sees it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from unpinn._errors import UserError
+from unpinn.adapters._records import Snapshot
+from unpinn.adapters.torch._checks import as_tensor, check_hidden, residual_columns
+from unpinn.adapters.torch._compaction import compacted
+from unpinn.adapters.torch._probe import Forward, evaluate, evaluating
+from unpinn.adapters.torch._prunable import TorchPrunable
+from unpinn.adapters.torch._structure import HiddenLayer, find_layers
+from unpinn.adapters.torch._tuning import Conditions, Loss, Residual, data_weights, tune
+from unpinn.training import Status
+from unpinn.unlearning import Recipe
+
+Train = Callable[[torch.nn.Module, torch.Tensor], Any]
+
+_FRESH_POINTS = 512
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """What the user said about the module.
+
+    Arguments:
+        residual: the equations' residuals of a module at points.
+        forward: how the module is evaluated.
+        columns: which outputs are read.
+        unknowns: the unknown numbers, by name.
+        conditions: further terms of the default fine-tuning's loss.
+        collocation: where the equations are enforced.
+        layers: names of the layers to prune.
+        train: fine-tuning of the user's own.
+    """
+
+    residual: Residual
+    forward: Forward
+    columns: tuple[int, ...]
+    unknowns: Mapping[str, torch.Tensor]
+    conditions: Conditions | None
+    collocation: torch.Tensor
+    layers: Sequence[str] | None
+    train: Train | None
+
+
+class TorchSubject:
+    """The module as it is now; the one that was given is never changed."""
+
+    def __init__(
+        self, module: torch.nn.Module, points: np.ndarray, values: np.ndarray, parts: Parts,
+        recipe: Recipe,
+    ):  # fmt: skip
+        self.points, self.values = points, values
+        self.given, self.parts, self.recipe = module, parts, recipe
+        self.places = as_tensor(points, module)
+        self.now = _copied(module)
+        # An unknown that is part of the module is copied with it, so it is known by its name.
+        inside = {id(p): name for name, p in module.named_parameters()}
+        self.names = {n: inside.get(id(t)) for n, t in parts.unknowns.items()}
+        self.first = {n: t.detach().clone() for n, t in parts.unknowns.items()}
+        self.layers: tuple[HiddenLayer, ...] = ()
+        if recipe.schedule is not None:
+            self.layers = find_layers(module, self.places, parts.forward, parts.layers)
+            check_hidden(module, self.layers)
+
+    def look(self) -> Snapshot:
+        """Misfits and residuals of the module as it is now."""
+        with evaluating(self.now):
+            output = evaluate(self.now, self.places, self.parts.forward)
+            predicted = output[:, list(self.parts.columns)].cpu().numpy().astype(np.float64)
+            residuals = self._residuals(self.places)
+            fresh = self._residuals(self._fresh_points())
+        with np.errstate(over="ignore", invalid="ignore"):
+            size = float(np.sqrt(np.mean(fresh**2)))
+        return Snapshot(predicted - self.values, residuals, size, self._unknowns())
+
+    def prunable(self, retained: np.ndarray) -> TorchPrunable:
+        """The module with its hidden layers."""
+        return TorchPrunable(self.now, self.places, self.parts.forward, self.layers, retained)
+
+    def layer_names(self) -> tuple[str, ...]:
+        """The names of the hidden layers."""
+        return tuple(layer.name for layer in self.layers)
+
+    def adopt(self, smaller: TorchPrunable) -> str:
+        """Compact the pruned module and go on with it."""
+        result = compacted(smaller)
+        self.now = result.module
+        return result.told
+
+    def tune(self, weight: np.ndarray) -> Status:
+        """Fine-tune by the recipe's stages, or by the user's own function."""
+        counts = as_tensor(weight, self.now)
+        if self.parts.train is not None:
+            trained = self.parts.train(self.now, counts)
+            if isinstance(trained, torch.nn.Module):
+                self.now = trained
+            return Status("finished", "fine-tuned by the function that was passed")
+        values = as_tensor(self.values, self.now)
+        loss = Loss(
+            self.places, torch.nan_to_num(values), data_weights(values, counts),
+            self.parts.columns, self.parts.collocation, self.parts.forward, self._equations,
+            self.parts.conditions,
+        )  # fmt: skip
+        outside = [t for n, t in self.parts.unknowns.items() if self.names[n] is None]
+        parameters = [*self.now.parameters(), *outside]
+        return tune(self.now, loss, self.recipe.stages, self.recipe.weights, parameters)
+
+    def restore(self) -> None:
+        """The module that was given, and the unknowns' values then."""
+        self.now = self.given
+        with torch.no_grad():
+            for name, tensor in self.parts.unknowns.items():
+                tensor.copy_(self.first[name])
+
+    def module(self) -> torch.nn.Module:
+        """The module as it is now."""
+        return self.now
+
+    def _equations(self, module: torch.nn.Module, points: torch.Tensor) -> torch.Tensor:
+        given = points.detach().clone().requires_grad_(True)
+        return residual_columns(self.parts.residual(module, given), len(points))
+
+    def _residuals(self, points: torch.Tensor) -> np.ndarray:
+        return self._equations(self.now, points).detach().cpu().numpy().astype(np.float64)
+
+    def _fresh_points(self) -> torch.Tensor:
+        low, high = self.points.min(axis=0), self.points.max(axis=0)
+        drawn = np.random.default_rng(7_919).random((_FRESH_POINTS, len(low)))
+        return as_tensor(low + drawn * (high - low), self.now)
+
+    def _unknowns(self) -> dict[str, float]:
+        found = {}
+        for name, tensor in self.parts.unknowns.items():
+            inside = self.names[name]
+            current = tensor if inside is None else self.now.get_parameter(inside)
+            found[name] = float(current.detach().reshape(()))
+        return found
+
+
+def _copied(module: torch.nn.Module) -> torch.nn.Module:
+    try:
+        return copy.deepcopy(module)
+    except Exception as error:  # whatever an attribute of a user's module does when copied
+        raise UserError(
+            f"the module cannot be copied ({type(error).__name__}: {error}); remove tensors that "
+            "it has kept from a forward pass"
+        ) from error

@@ -1,0 +1,32 @@
+"""Many runs: plan, execute on one machine or a cluster, keep, tabulate."""
+
+from unpinn.study._cluster import Cluster as Cluster
+from unpinn.study._cluster import connect as connect
+from unpinn.study._execute import Summary as Summary
+from unpinn.study._execute import missing as missing
+from unpinn.study._execute import run_study as run_study
+from unpinn.study._graph import Graph as Graph
+from unpinn.study._graph import Node as Node
+from unpinn.study._graph import graph_of as graph_of
+from unpinn.study._local import Executor as Executor
+from unpinn.study._local import InProcess as InProcess
+from unpinn.study._local import LocalProcesses as LocalProcesses
+from unpinn.study._perform import Job as Job
+from unpinn.study._perform import Outcome as Outcome
+from unpinn.study._perform import perform as perform
+from unpinn.study._plan import Choice as Choice
+from unpinn.study._plan import Entry as Entry
+from unpinn.study._plan import Plan as Plan
+from unpinn.study._plan import Table as Table
+from unpinn.study._printed import printed_numbers as printed_numbers
+from unpinn.study._progress import Lines as Lines
+from unpinn.study._progress import LiveTable as LiveTable
+from unpinn.study._progress import Watch as Watch
+from unpinn.study._progress import watch_for as watch_for
+from unpinn.study._read_plan import parse_plan as parse_plan
+from unpinn.study._read_plan import read_plan as read_plan
+from unpinn.study._read_plan import shipped_plans as shipped_plans
+from unpinn.study._run import NUMERICS as NUMERICS
+from unpinn.study._run import Run as Run
+from unpinn.study._source import Source as Source
+from unpinn.study._store import Store as Store
