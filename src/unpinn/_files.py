@@ -61,12 +61,17 @@ def read_json(path: Path) -> Any:
 
 def write_arrays(path: Path, arrays: Mapping[str, Any], about: Any = None) -> None:
     """Write named arrays, and a JSON-able description, as one safetensors file, atomically."""
+    from safetensors import SafetensorError
     from safetensors.numpy import save
 
     # Not `ascontiguousarray`, which would turn a number into an array of one.
     dense = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     metadata = {"about": json.dumps(plain(about), allow_nan=False)}
-    write_bytes(path, save(dense, metadata))
+    try:
+        content = save(dense, metadata)
+    except SafetensorError as error:
+        raise UserError(f"cannot write {path}: {error}") from None
+    write_bytes(path, content)
 
 
 def read_arrays(path: Path) -> tuple[dict[str, np.ndarray], Any]:

@@ -140,8 +140,8 @@ def test_histories_join():
 
 def same(one, other) -> bool:
     return all(
-        np.array_equal(np.asarray(a), np.asarray(b), equal_nan=True)
-        and np.asarray(a).dtype == np.asarray(b).dtype
+        np.asarray(a).dtype == np.asarray(b).dtype
+        and np.asarray(a).tobytes() == np.asarray(b).tobytes()
         for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True)
     )
 
@@ -308,7 +308,7 @@ def test_an_unknown_that_ends_at_its_bound_is_reported(tiny):
     )
     points = np.linspace(0, 1, 12)[:, None]
     observations = observe(problem, points, 5 * points[:, 0])
-    fit = train(problem, observations, tiny(Adam(epochs=600, rate=5e-2)))
+    fit = train(problem, observations, tiny(Adam(epochs=1500, rate=5e-2)))
     assert 0.9 <= fit.unknowns["k"] <= 1.1
     assert fit.unknowns["k"] > 1.0999
     assert fit.details["at_bound"] == ["k"]

@@ -16,6 +16,8 @@ from unpinn.adapters._records import Snapshot, Unlearned
 from unpinn.training import Partition, Pruning, Status
 from unpinn.unlearning import Evidence, Prunable, Recipe, fit_mixture, log_densities, prune
 
+# Mean change of the readings' weights below which the partition has settled.
+_SETTLED = 0.003
 # A model that is no better than a constant may still be right about a share of the readings,
 # where the others lie far off to one side; then its smallest misfits are much smaller.
 _BEST_QUARTER = 0.5
@@ -44,8 +46,14 @@ class Subject(Protocol):
         """Go on with the pruned network, without its dead neurons; says how far that went."""
         ...
 
-    def tune(self, weight: np.ndarray) -> Status:
-        """Fine-tune with each reading counting as told."""
+    def tune(self, partition: Partition, recipe: Recipe, later: bool) -> Status:
+        """Fine-tune with each reading counting as the partition says.
+
+        Arguments:
+            partition: with the readings' weights and the estimated noise.
+            recipe: how.
+            later: whether this is a further round, which starts from a tuned network.
+        """
         ...
 
     def restore(self) -> None:
@@ -93,14 +101,26 @@ def run_algorithm(
             f"the partition is of {len(partition.retained)} readings, but there are "
             f"{len(subject.points)}"
         )
+    if partition is not None:
+        # Nothing will be learnt about the readings on the way, so all rounds are one.
+        recipe = recipe.scaled_to(recipe.rounds).once()
     found = partition or recipe.rule(before.scores(recipe.residual_weight))
     done = _Progress(before, found)
     try:
-        _rounds(subject, recipe, done, fixed=partition is not None, seed=seed)
+        if partition is None and recipe.accept and not found.suspect.any():
+            return _result(subject, recipe, before, done, before, _kept(found.rule), None)
+        _rounds(subject, recipe, done, seed)
     except BaseException:
         subject.restore()
         raise
     after, status, evidence = _judged(subject, recipe, before, done)
+    return _result(subject, recipe, before, done, after, status, evidence)
+
+
+def _result(
+    subject: Subject, recipe: Recipe, before: Snapshot, done: _Progress, after: Snapshot,
+    status: Status, evidence: Evidence | None,
+) -> Unlearned:  # fmt: skip
     return Unlearned(
         subject.module(), subject.points, subject.values, done.partition, done.pruning, before,
         after, evidence, subject.layer_names() if done.pruning else (), done.compaction, status,
@@ -135,22 +155,27 @@ def compare_snapshots(before: Snapshot, after: Snapshot) -> Evidence:
     )
 
 
-def _rounds(subject: Subject, recipe: Recipe, done: _Progress, fixed: bool, seed: int) -> None:
+def _kept(why: str) -> Status:
+    return Status("kept", f"{why}, so the model was kept")
+
+
+def _rounds(subject: Subject, recipe: Recipe, done: _Progress, seed: int) -> None:
     for number in range(recipe.rounds):
         start = perf_counter()
         if number > 0:
-            done.partition = recipe.rule(done.now.scores(recipe.residual_weight))
+            found = recipe.rule(done.now.scores(recipe.residual_weight))
+            if np.mean(np.abs(found.weight - done.partition.weight)) < _SETTLED:
+                break
+            done.partition = found
         if recipe.schedule is not None and done.pruning is None:
             whole = subject.prunable(done.partition.retained)
             smaller, done.pruning = prune(whole, done.partition, recipe.schedule, seed)
             done.compaction = subject.adopt(smaller)
         pruned = perf_counter()
-        done.tuned = subject.tune(done.partition.weight)
+        done.tuned = subject.tune(done.partition, recipe, later=number > 0)
         done.now = subject.look()
         done.seconds["prune"] += pruned - start
         done.seconds["tune"] += perf_counter() - pruned
-        if fixed or not done.partition.suspect.any():
-            break
 
 
 def _judged(subject: Subject, recipe: Recipe, before: Snapshot, done: _Progress):
@@ -159,10 +184,9 @@ def _judged(subject: Subject, recipe: Recipe, before: Snapshot, done: _Progress)
     if not (np.isfinite(done.now.residuals).all() and np.isfinite(done.now.misfits[seen]).all()):
         subject.restore()
         nothing = Evidence(float("-inf"), 0.0, before.fresh_residual, float("inf"), False)
-        return before, Status("kept", "fine-tuning diverged, so the model was kept"), nothing
+        return before, _kept("fine-tuning diverged"), nothing
     evidence = compare_snapshots(before, done.now)
     if recipe.accept and not evidence.accepts:
         subject.restore()
-        reason = "unlearning made readings and residual agree less well, so the model was kept"
-        return before, Status("kept", reason), evidence
+        return before, _kept("unlearning made readings and residual agree less well"), evidence
     return done.now, done.tuned, evidence

@@ -48,7 +48,7 @@ class Unlearned:
         pruning: which neurons were removed; None where the recipe prunes nothing.
         before: the model as it was given.
         after: the model after unlearning.
-        evidence: how the two compare by what a user can see.
+        evidence: how the two compare by what a user can see; None where nothing was tried.
         layers: the names of the layers that took part in the pruning.
         compaction: whether removed neurons are physically gone, and if not, why.
         status: whether the cleaned model was taken.
@@ -63,7 +63,7 @@ class Unlearned:
     pruning: Pruning | None
     before: Snapshot
     after: Snapshot
-    evidence: Evidence
+    evidence: Evidence | None
     layers: tuple[str, ...]
     compaction: str
     status: Status
@@ -105,7 +105,7 @@ class Unlearned:
             "pruning": pruning,
             "layers": list(self.layers),
             "compaction": self.compaction,
-            "evidence": {**vars(self.evidence), "accepts": self.evidence.accepts},
+            "evidence": self._evidence(),
             "seconds": self.seconds,
         }
 
@@ -123,6 +123,11 @@ class Unlearned:
         if len(axes) >= 2:
             write_bytes(path / "partition.png", self._map(axes))
         write_json(path / "unlearned.json", self.describe())
+
+    def _evidence(self) -> dict[str, Any] | None:
+        if self.evidence is None:
+            return None
+        return {**vars(self.evidence), "accepts": self.evidence.accepts}
 
     def _suspect_table(self, axes: Sequence[str]) -> str:
         import pandas as pd

@@ -45,17 +45,19 @@ def _tanh(z: jax.Array, order: int) -> list[jax.Array]:
 
 
 def _horner(coefficients: np.ndarray, y: jax.Array) -> jax.Array:
-    """Evaluate a polynomial of definite parity in y by Horner's rule in y^2."""
+    """Evaluate a polynomial that is even or odd by Horner's rule in y^2."""
     odd = int(np.flatnonzero(coefficients)[0] % 2)
-    square, total = y * y, None
+    square, total = y * y, jnp.zeros_like(y)
     for coefficient in coefficients[odd::2][::-1]:
-        total = float(coefficient) if total is None else total * square + float(coefficient)
-    return total * y if odd else total * jnp.ones_like(y) if np.isscalar(total) else total
+        total = total * square + float(coefficient)
+    return total * y if odd else total
 
 
 def _sin(z: jax.Array, order: int) -> list[jax.Array]:
-    sine, cosine = jnp.sin(z), jnp.cos(z) if order else None
-    cycle = [sine, cosine, None if cosine is None else -sine, None if cosine is None else -cosine]
+    if order == 0:
+        return [jnp.sin(z)]
+    sine, cosine = jnp.sin(z), jnp.cos(z)
+    cycle = [sine, cosine, -sine, -cosine]
     return [cycle[k % 4] for k in range(order + 1)]
 
 

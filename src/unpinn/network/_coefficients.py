@@ -10,6 +10,7 @@ is ever copied to stack or to slice.
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +19,8 @@ from jax import lax
 from unpinn.network._activations import Activation
 from unpinn.network._plan import Plan
 
-Channels = tuple[jax.Array | None, ...]
+# Each a jax.Array, or None.
+Channels = tuple[Any, ...]
 
 # Up to so many terms, a matrix product is cheaper written out: it fuses with what is around it.
 FEW = 4
@@ -44,7 +46,7 @@ def plus(*terms):
 
 def product(plan: Plan, a: Channels, b: Channels) -> Channels:
     """The product of two series, coefficient by coefficient (Cauchy)."""
-    out: list[jax.Array | None] = [times(a[0], b[0])]
+    out: list[Any] = [times(a[0], b[0])]
     for x, y in zip(_directions(plan, a), _directions(plan, b), strict=True):
         out += [_cauchy(x, y, k) for k in range(1, len(x))]
     if plan.laplacian is not None:
@@ -57,7 +59,7 @@ def _cauchy(x, y, k: int):
     return plus(*(times(x[k - i], y[i]) for i in range(k + 1)))
 
 
-def _directions(plan: Plan, channels: Channels) -> list[list[jax.Array | None]]:
+def _directions(plan: Plan, channels: Channels) -> list[list[Any]]:
     """For each direction the coefficients from the value on."""
     return [
         [channels[0], *channels[plan.channel(number, 1) : plan.channel(number, order + 1)]]
@@ -85,10 +87,10 @@ def compose(activation: Activation, plan: Plan, z: Channels) -> Channels:
     """
     if activation.quadratic is None:
         return _levels(activation, plan, z, 0)
-    linear, square = activation.quadratic[1:]
+    _, linear, square = activation.quadratic
     value = activation(z[0])
-    y: list[jax.Array | None] = [value]
-    slope = _slope(activation, value)
+    y: list[Any] = [value]
+    slope = _slope(activation.quadratic, value)
     for x in _directions(plan, z):
         found, slopes = [value], [slope]
         for k in range(1, len(x)):
@@ -122,8 +124,8 @@ def _compose_jvp(activation: Activation, plan: Plan, primals, tangents):
     return y, product(plan, slopes, dz)
 
 
-def _slope(activation: Activation, value):
-    constant, linear, square = activation.quadratic
+def _slope(quadratic: tuple[float, float, float], value):
+    constant, linear, square = quadratic
     return constant + (linear * value if linear else 0.0) + square * (value * value)
 
 
@@ -136,7 +138,7 @@ def _levels(activation: Activation, plan: Plan, z: Channels, level: int) -> Chan
     """The series of the derivative number `level` of f, composed with z."""
     depth = max([*plan.orders, 2 if plan.laplacian is not None else 0], default=0)
     f = activation.derivatives(z[0], level + depth)
-    out: list[jax.Array | None] = [f[level]]
+    out: list[Any] = [f[level]]
     for x in _directions(plan, z):
         order = len(x) - 1
         # From the highest derivative, of which the value is enough, down to the wanted one.
@@ -176,4 +178,3 @@ def _multiply_jvp(primals, tangents):
 
     out = tuple(map(tangent, channels, d_channels))
     return multiply(weight, channels), out
-

@@ -8,6 +8,7 @@ other rule for its derivatives, and with a plan of no directions it is the plain
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -37,8 +38,8 @@ class Series:
         """From channels with neurons first.
 
         Arguments:
-            channels: the value (w, n), then each (w, n), (w, 1) if it is the same at every point, or
-                None if it is zero whatever the weights.
+            channels: the value (w, n), then each (w, n), or (w, 1) if it is the same at every
+                point, or None if it is zero whatever the weights.
             plan: which channel is what.
             factor: multiplies the neurons of every channel, (w,); not yet done.
         """
@@ -49,7 +50,7 @@ class Series:
     @classmethod
     def of_points(cls, points: jax.Array, plan: Plan) -> Series:
         """The coordinates (n, d) themselves, which move at unit speed along each direction."""
-        channels: list[jax.Array | None] = [points.T]
+        channels: list[Any] = [points.T]
         for direction, order in zip(plan.directions, plan.orders, strict=True):
             channels += [jnp.asarray(direction, points.dtype)[:, None], *[None] * (order - 1)]
         if plan.laplacian is not None:
@@ -59,7 +60,7 @@ class Series:
     @classmethod
     def concatenate(cls, parts: Sequence[Series]) -> Series:
         """The neurons of several series side by side."""
-        joined: list[jax.Array | None] = []
+        joined: list[Any] = []
         for rows in zip(*(part.channels for part in parts), strict=True):
             if all(row is None for row in rows):
                 joined.append(None)
@@ -158,8 +159,9 @@ class Series:
 
     def of_neuron(self, number: int, orders: tuple[int, ...] | str) -> jax.Array:
         """One derivative (or the "laplacian") of one neuron, (n,)."""
-        recipe = ((self.plan.channels - 1, 1.0),) if isinstance(orders, str) else None
-        return self._combine(recipe or self.plan.recipe(orders), slice(number, number + 1))[0]
+        last = ((self.plan.channels - 1, 1.0),)
+        recipe = last if isinstance(orders, str) else self.plan.recipe(orders)
+        return self._combine(recipe, slice(number, number + 1))[0]
 
     def _combine(self, recipe, rows: slice = slice(None)) -> jax.Array:
         channels = self.channels

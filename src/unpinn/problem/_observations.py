@@ -60,6 +60,11 @@ class Observations:
         """A digest of the readings."""
         return fingerprint((self.quantities, self.points, self.values, self.sigma, self.sensor))
 
+    def _repr_html_(self) -> str:
+        from unpinn.report import observations_html
+
+        return observations_html(self)
+
 
 def observe(
     problem: Problem,

@@ -1,5 +1,8 @@
 """Pictures, the page for one fit, and the tables that say which readings not to trust."""
 
+from unpinn.report._notebook import fit_html as fit_html
+from unpinn.report._notebook import observations_html as observations_html
+from unpinn.report._notebook import partition_html as partition_html
 from unpinn.report._page import page_text as page_text
 from unpinn.report._page import write_page as write_page
 from unpinn.report._page import write_report as write_report

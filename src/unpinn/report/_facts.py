@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from unpinn.problem import Problem, Scalar
+from unpinn.problem import Measurement, Problem, Scalar
 from unpinn.report._source import source_of
 from unpinn.training import Fit
 
@@ -136,8 +136,13 @@ def asked(problem: Problem) -> dict[str, Any]:
         "equations": [{"name": n, "source": source_of(f)} for n, f in problem.equations.items()],
         "conditions": conditions,
         "measurements": [
-            {"name": name, "unit": unit_of(problem, name), "source": source_of(getattr(m, "function", m))}
+            {
+                "name": name,
+                "unit": unit_of(problem, name),
+                "source": source_of(m.function),
+            }
             for name, m in problem.measurements.items()
+            if isinstance(m, Measurement)
         ],
         "collocation": repr(problem.collocation),
     }

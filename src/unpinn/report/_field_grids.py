@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unpinn._errors import UserError
 from unpinn.training import Fit
 
 _LINE_POINTS = 240
@@ -106,26 +105,6 @@ def field_grids(fit: Fit, names: tuple[str, ...] | None = None) -> list[FieldGri
         values = known[name] if name in known else fit.predict(points, name)
         found.append(replace(empty, name=name, values=values.reshape(empty.values.shape)))
     return found
-
-
-def full_grid(
-    fit: Fit, counts: Mapping[str, int] | int
-) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Places along every coordinate, and the points of the grid in the order of the coordinates."""
-    names = list(fit.problem.coordinates)
-    if isinstance(counts, int):
-        counts = dict.fromkeys(names, counts)
-    unknown = [name for name in counts if name not in names]
-    missing = [name for name in names if name not in counts]
-    if unknown or missing:
-        raise UserError(
-            f"a grid needs a count for each of {', '.join(names)}, not for {', '.join(counts)}"
-        )
-    if any(count < 1 for count in counts.values()):
-        raise UserError("a grid needs one point or more along each coordinate")
-    places = {n: _places(fit.problem.coordinates[n], counts[n]) for n in names}
-    mesh = np.meshgrid(*places.values(), indexing="ij")
-    return places, np.stack([part.ravel() for part in mesh], axis=1)
 
 
 def _places(ends, count: int) -> np.ndarray:

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from unpinn._errors import UserError
-from unpinn._files import plain, write_json, write_text
+from unpinn._files import plain, write_text
 from unpinn._version import __version__
+from unpinn.export import write_unknowns
 from unpinn.report import _page_data as pack
 from unpinn.report._facts import (
     Interval,
@@ -24,7 +25,6 @@ from unpinn.report._facts import (
     protocol_rows,
     provenance,
     shares,
-    unit_of,
     unknown_rows,
 )
 from unpinn.report._field_grids import axes_of
@@ -78,15 +78,7 @@ def write_report(fit: Fit, directory: Any, *, overwrite: bool = False) -> Path:
     if page.exists() and not overwrite:
         raise UserError(f"{page} exists; choose another directory, or pass overwrite=True")
     found, note = intervals_of(fit)
-    content = {
-        name: {
-            "value": fit.unknowns[name],
-            "unit": unit_of(fit.problem, name),
-            "interval": list(found[name]) if name in found else None,
-        }
-        for name in fit.unknowns
-    }
-    write_json(directory / "unknowns.json", {"unknowns": content, "intervals": note})
+    write_unknowns(fit, directory / "unknowns.json", found, note, overwrite=overwrite)
     if fit.observations is not None:
         write_suspects(fit, directory / "suspects.csv")
         if fit.observations.sensor is not None:

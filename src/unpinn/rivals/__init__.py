@@ -5,6 +5,8 @@ from unpinn.rivals._bayesian import BAYESIAN as BAYESIAN
 from unpinn.rivals._dropout import DROPOUT as DROPOUT
 from unpinn.rivals._ensemble import ENSEMBLE as ENSEMBLE
 from unpinn.rivals._fine_tune import FINE_TUNE as FINE_TUNE
+from unpinn.rivals._forget import forgetting as forgetting
+from unpinn.rivals._forget import redrawn as redrawn
 from unpinn.rivals._heteroscedastic import HETEROSCEDASTIC as HETEROSCEDASTIC
 from unpinn.rivals._huber import HUBER as HUBER
 from unpinn.rivals._mad import MAD as MAD
@@ -24,3 +26,6 @@ from unpinn.rivals._ppinn import PPINN_RANDOM as PPINN_RANDOM
 from unpinn.rivals._retrain import RETRAIN as RETRAIN
 from unpinn.rivals._student import STUDENT as STUDENT
 from unpinn.rivals._trimmed import TRIMMED as TRIMMED
+from unpinn.rivals._uncertainty import Uncertainty as Uncertainty
+from unpinn.rivals._uncertainty import intervals as intervals
+from unpinn.rivals._uncertainty import judged as judged

@@ -2,6 +2,8 @@
 
 from unpinn.study._cluster import Cluster as Cluster
 from unpinn.study._cluster import connect as connect
+from unpinn.study._dry_run import DryRun as DryRun
+from unpinn.study._dry_run import dry_run as dry_run
 from unpinn.study._execute import Summary as Summary
 from unpinn.study._execute import missing as missing
 from unpinn.study._execute import run_study as run_study

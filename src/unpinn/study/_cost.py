@@ -15,13 +15,22 @@ if TYPE_CHECKING:
     from unpinn.study._run import Run
     from unpinn.study._store import Store
 
-# Milliseconds on one core of a 2.x GHz server: an epoch of Adam on the full loss, one on the data
-# alone, and an iteration of L-BFGS in float64.
+# Milliseconds of processor time on one core of a busy server (AMD EPYC): an epoch of Adam on the
+# full loss, one on the data alone, and an iteration of L-BFGS in float64.
 _MILLISECONDS = {
-    "pinv": (74.0, 5.9, 147.0),
+    "pinv": (74.0, 6.0, 150.0),
+    "hinv": (73.0, 5.0, 230.0),
+    "nsinv": (60.0, 19.0, 145.0),
+    "ebinv": (75.0, 20.0, 160.0),
+    "winv": (60.0, 19.0, 125.0),
+    "poisson": (3.6, 2.3, 8.5),
+    "heat": (5.0, 2.9, 11.0),
+    "heat-forced": (5.0, 2.9, 11.0),
+    "wave": (23.0, 4.6, 50.0),
+    "stokes": (11.0, 3.0, 23.0),
 }
 # What a method takes of a baseline's time, where it is not the same.
-_FACTORS = {"dpinn": 1.3, "bpinn": 0.2, "ensemble": 3.0, "heteroscedastic": 1.2}
+_FACTORS = {"dpinn": 1.3, "ensemble": 3.0, "heteroscedastic": 1.2}
 # A pruned network is that much cheaper.
 _PRUNED = 0.25
 # Compiling and judging.
@@ -35,7 +44,12 @@ def cost_of(run: Run, posed: Posed) -> float:
     method = method_named(run.configuration.method)
     training = sum(_stage(stage, posed) for stage in posed.protocol.stages)
     tuning = sum(_stage(stage, posed) for stage in posed.recipe.stages) * posed.recipe.rounds
-    if method.needs_baseline and method.name not in ("rt", "bpinn"):
+    if method.name == "bpinn":
+        # So many gradients, whatever the budget.
+        asked = {**method.options, **run.configuration.options}
+        draws = asked["burn_in"] + asked["samples"]
+        return _START + _stage(Adam(epochs=draws * asked["steps"]), posed)
+    if method.needs_baseline and method.name not in ("rt", "mad"):
         pruned = posed.recipe.schedule is not None and method.name != "ft"
         return _START + tuning * (_PRUNED if pruned else 1.0)
     return _START + training * _FACTORS.get(method.name, 1.0)
@@ -81,6 +95,10 @@ class Estimate:
         """A run took so long."""
         for kind in _kinds(node):
             self._ratios.setdefault(kind, []).append(seconds / node.seconds)
+
+    def knows(self, node: Node) -> bool:
+        """Whether a run of the same problem and method was timed."""
+        return _kinds(node)[0] in self._ratios
 
     def seconds(self, node: Node) -> float:
         """How long a run will take."""

@@ -106,7 +106,9 @@ class _Builder:
         if needs_baseline(cell.run):
             needs = self._made(cell.run.baseline, f"{cell.problem.label} PINN, {cell.seed}").address
         words = f"{cell.problem.label} {cell.method.label}"
-        variant = f" {cell.variant.label}" if cell.variant.label else ""
+        # How to unlearn makes no difference to what does not.
+        told = needs is not None or {*cell.variant.changes} - {"unlearning"}
+        variant = f" {cell.variant.label}" if cell.variant.label and told else ""
         return self._made(cell.run, f"{words}{variant}, {cell.seed}", needs)
 
     def _made(self, run: Run, label: str, needs: str | None = None) -> Node:

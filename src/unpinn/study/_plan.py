@@ -59,13 +59,13 @@ class Note:
     problems: tuple[str, ...] = ()
     methods: tuple[str, ...] = ()
 
-    def about(self, table: str, quantity: str, problem: str, method: str) -> bool:
-        """Whether it is about this cell."""
+    def about(self, table: str, quantity: str, problem: str, methods: Sequence[str]) -> bool:
+        """Whether it is about this cell, whose method may be called in several ways."""
         pairs = (
-            (self.tables, table), (self.quantities, quantity), (self.problems, problem),
-            (self.methods, method),
+            (self.tables, [table]), (self.quantities, [quantity]), (self.problems, [problem]),
+            (self.methods, methods),
         )  # fmt: skip
-        return all(not chosen or one in chosen for chosen, one in pairs)
+        return all(not chosen or {*chosen}.intersection(ours) for chosen, ours in pairs)
 
 
 @dataclass(frozen=True)

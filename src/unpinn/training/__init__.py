@@ -2,6 +2,12 @@
 
 from unpinn.training._checkpoint import Checkpoint as Checkpoint
 from unpinn.training._fit import Fit as Fit
+from unpinn.training._held_out import CrossValidation as CrossValidation
+from unpinn.training._held_out import Fold as Fold
+from unpinn.training._held_out import cross_validate as cross_validate
+from unpinn.training._held_out import hold_out as hold_out
+from unpinn.training._held_out import split_folds as split_folds
+from unpinn.training._held_out import train_without as train_without
 from unpinn.training._history import History as History
 from unpinn.training._objective import DataTerm as DataTerm
 from unpinn.training._objective import Objective as Objective

@@ -161,6 +161,22 @@ class Fit:
 
         save(self, directory, overwrite)
 
+    def report(self, directory: Any, overwrite: bool = False) -> Any:
+        """Write the page (index.html), suspects.csv, sensors.csv and unknowns.json; gives the page.
+
+        Arguments:
+            directory: where to.
+            overwrite: whether an earlier report there may be replaced.
+        """
+        from unpinn.report import write_report
+
+        return write_report(self, directory, overwrite=overwrite)
+
+    def _repr_html_(self) -> str:
+        from unpinn.report import fit_html
+
+        return fit_html(self)
+
     # -- inside ----------------------------------------------------------------------------
 
     def _readings(self) -> Observations:

@@ -48,7 +48,7 @@ def hold_out(
     return np.flatnonzero(taken)
 
 
-def split(
+def split_folds(
     observations: Observations, folds: int = 5, by: By = "sensor", seed: int = 0
 ) -> tuple[np.ndarray, ...]:
     """Row numbers in folds of about equal size: every reading is in one; sensors are not cut."""
@@ -192,7 +192,7 @@ def cross_validate(
         finish: what is done with each trained fit before it is judged, `unpinn.unlearn` say.
         options: further ones of `train`.
     """
-    parts = split(observations, folds, by, seed)
+    parts = split_folds(observations, folds, by, seed)
     predicted = np.full(observations.values.shape, np.nan)
     found = []
     for rows in parts:

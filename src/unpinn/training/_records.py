@@ -83,6 +83,11 @@ class Partition:
         """How many are retained."""
         return float(np.mean(self.retained))
 
+    def _repr_html_(self) -> str:
+        from unpinn.report import partition_html
+
+        return partition_html(self)
+
 
 @dataclass(frozen=True, eq=False)
 class PruningStep:

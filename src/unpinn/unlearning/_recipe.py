@@ -19,7 +19,9 @@ class Recipe:
         name: "paper", "default", or one's own.
         rule: how the threshold is chosen.
         schedule: how neurons are removed; None prunes nothing (the paper's FT).
-        stages: the fine-tuning.
+        stages: the fine-tuning after pruning.
+        later: the fine-tuning of further rounds, which start from a trained network; the same
+            unless told.
         weights: of its loss terms.
         tolerance: the relative residual at which the equations weigh as much as the noise; sets
             the equations' weight in fine-tuning from the estimated noise of good readings,
@@ -33,6 +35,7 @@ class Recipe:
     rule: Rule
     schedule: Schedule | None
     stages: tuple[Stage, ...]
+    later: tuple[Stage, ...] | None = None
     weights: dict[str, float] = field(default_factory=dict)
     tolerance: float | None = None
     residual_weight: float = 0.001
@@ -45,7 +48,9 @@ class Recipe:
 
     def scaled_to(self, fraction: float) -> Recipe:
         """With a fraction of the fine-tuning's length."""
-        return replace(self, stages=tuple(stage.scaled_to(fraction) for stage in self.stages))
+        shorter = lambda stages: tuple(stage.scaled_to(fraction) for stage in stages)  # noqa: E731
+        later = None if self.later is None else shorter(self.later)
+        return replace(self, stages=shorter(self.stages), later=later)
 
     def once(self) -> Recipe:
         """With a single round."""
@@ -78,7 +83,8 @@ def paper_recipe(
     if assimilation:
         stages += (Lbfgs(iterations=500),)
     plain = Schedule(fold=False, constants=False, guard=False, epsilon=1e-8, least=0)
-    return Recipe("paper", ByShare(share), schedule or plain, stages, {"equations": physics})
+    weights = {"equations": physics}
+    return Recipe("paper", ByShare(share), schedule or plain, stages, weights=weights)
 
 
 def default_recipe() -> Recipe:
@@ -89,8 +95,11 @@ def default_recipe() -> Recipe:
     L-BFGS ends every round: the small network fits to the floor of its loss, which Adam does not
     reach in many times the epochs.
     """
-    stages = (Adam(epochs=300, rate=2e-3, schedule="cosine"), Lbfgs(iterations=150))
-    return Recipe("default", ByMixture(), Schedule(), stages, tolerance=0.05, rounds=6, accept=True)
+    last = Lbfgs(iterations=150)
+    first = (Adam(epochs=600, rate=2e-3, schedule="cosine"), last)
+    return Recipe(
+        "default", ByMixture(), Schedule(), first, (last,), tolerance=0.05, rounds=6, accept=True
+    )
 
 
 RECIPES: dict[str, Callable[..., Recipe]] = {"paper": paper_recipe, "default": default_recipe}

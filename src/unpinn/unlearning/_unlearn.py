@@ -74,9 +74,10 @@ def _fine_tune(
     recipe: Recipe, directory: Any, watcher: Watcher | None, method: str,
 ) -> Fit:  # fmt: skip
     """Train the smaller network on what is trusted; the record tells of all rounds."""
+    stages = recipe.stages if current is fit or recipe.later is None else recipe.later
     protocol = replace(
         fit.protocol,
-        stages=recipe.stages,
+        stages=stages,
         weights={**fit.protocol.weights, **recipe.weights, **_physics(fit, partition, recipe)},
         name=recipe.name,
     )

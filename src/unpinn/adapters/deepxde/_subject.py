@@ -16,12 +16,12 @@ from unpinn._errors import UserError
 from unpinn.adapters._records import Snapshot
 from unpinn.adapters.deepxde._optimiser import Optimiser
 from unpinn.adapters.deepxde._readings import Readings, weighted
-from unpinn.adapters.torch._checks import check_hidden, residual_columns
+from unpinn.adapters.torch._checks import check_hidden, in_sizes, residual_columns
 from unpinn.adapters.torch._compaction import compacted
 from unpinn.adapters.torch._probe import evaluating
 from unpinn.adapters.torch._prunable import TorchPrunable
 from unpinn.adapters.torch._structure import HiddenLayer, find_layers
-from unpinn.training import Status
+from unpinn.training import Partition, Status
 from unpinn.unlearning import Recipe
 
 Train = Callable[[Any], Any]
@@ -36,7 +36,8 @@ class Wishes:
     Arguments:
         unknowns: the unknown numbers, by name.
         layers: names of the layers to prune.
-        iterations: of the fine-tuning.
+        iterations: of each round's fine-tuning.
+        sizes: what each component of the residual is divided by.
         callbacks: of the fine-tuning.
         train: fine-tuning of the user's own.
         verbose: whether DeepXDE prints while it fine-tunes.
@@ -45,6 +46,7 @@ class Wishes:
     unknowns: Mapping[str, torch.Tensor]
     layers: Sequence[str] | None
     iterations: int
+    sizes: tuple[float, ...]
     callbacks: Sequence[Any] | None
     train: Train | None
     verbose: int
@@ -95,8 +97,9 @@ class DeepXDESubject:
         self.model.net = result.module
         return result.told
 
-    def tune(self, weight: np.ndarray) -> Status:
+    def tune(self, partition: Partition, recipe: Recipe, later: bool) -> Status:
         """Weigh the observations and train on, by the model itself."""
+        weight = partition.weight
         own = {id(part.bc): weighted(part.bc, weight[part.rows]) for part in self.readings.sets}
         self.model.data.bcs = [own.get(id(bc), bc) for bc in self.bcs]
         if self.wishes.train is not None:
@@ -145,7 +148,7 @@ class DeepXDESubject:
         extra = (self.model.net.auxiliary_vars,) if utils.get_num_args(pde) == 3 else ()
         columns = residual_columns(pde(inputs, given, *extra), len(points))
         dde.grad.clear()
-        return columns.detach().cpu().numpy().astype(np.float64)
+        return in_sizes(columns, self.wishes.sizes).detach().cpu().numpy().astype(np.float64)
 
     def _fresh_points(self) -> np.ndarray:
         """Points of the model's own domain at which nothing is enforced, the same every time."""

@@ -12,7 +12,12 @@ from unpinn.adapters._algorithm import run_algorithm
 from unpinn.adapters._records import Unlearned
 from unpinn.adapters.deepxde._readings import find_observations, gather
 from unpinn.adapters.deepxde._subject import DeepXDESubject, Wishes, check_model
-from unpinn.adapters.torch._checks import check_module, check_readings, check_unknowns
+from unpinn.adapters.torch._checks import (
+    check_module,
+    check_readings,
+    check_unknowns,
+    equation_sizes,
+)
 from unpinn.training import Partition
 from unpinn.unlearning import Recipe, default_recipe
 
@@ -25,6 +30,7 @@ def unlearn(
     observations: Sequence[Any] | None = None,
     layers: Sequence[str] | None = None,
     iterations: int | None = None,
+    sizes: float | int | Sequence[float | int] = 1.0,
     callbacks: Sequence[Any] | None = None,
     train: Callable[[Any], Any] | None = None,
     partition: Partition | None = None,
@@ -47,7 +53,8 @@ def unlearn(
             number, unless told.
         observations: which of the model's conditions are readings; all `PointSetBC`s unless told.
         layers: names of the linear layers to prune, as in `model.net.named_modules()`.
-        iterations: of `model.train`; as many as the recipe's stages have unless told.
+        iterations: of `model.train` in each round; as many as the recipe's stages have unless told.
+        sizes: how large the terms of each equation are; residuals are divided by it in the score.
         callbacks: DeepXDE callbacks for it.
         train: fine-tuning of your own, given the model, which may compile it anew.
         partition: a partition to use instead of finding one.
@@ -65,7 +72,9 @@ def unlearn(
     length = sum(stage.length for stage in recipe.stages) if iterations is None else iterations
     if length < 0:
         raise UserError(f"fine-tuning needs iterations of zero or more, not {length}")
-    wishes = Wishes(named, layers, length, callbacks, train, verbose)
+    wishes = Wishes(
+        named, layers, length, equation_sizes(sizes), callbacks, train, verbose
+    )  # fmt: skip
     subject = DeepXDESubject(model, readings, wishes, recipe)
     return run_algorithm(subject, recipe, partition, seed, untrained)
 

@@ -83,6 +83,23 @@ def residual_columns(given: Any, count: int) -> torch.Tensor:
     return torch.cat(columns, dim=1)
 
 
+def in_sizes(columns: torch.Tensor, sizes: tuple[float, ...]) -> torch.Tensor:
+    """A residual's components, each divided by its equation's size."""
+    if len(sizes) not in (1, columns.shape[1]):
+        raise UserError(
+            f"there are {len(sizes)} sizes, but the residual has {columns.shape[1]} components"
+        )
+    return columns / torch.as_tensor(sizes, dtype=columns.dtype, device=columns.device)
+
+
+def equation_sizes(sizes: Any) -> tuple[float, ...]:
+    """One size for all components of the residual, or one each."""
+    found = tuple(float(size) for size in np.atleast_1d(np.asarray(sizes, np.float64)))
+    if not all(np.isfinite(size) and size > 0 for size in found):
+        raise UserError(f"the equations' sizes must be finite and above zero, not {sizes}")
+    return found
+
+
 def as_tensor(array: Any, module: torch.nn.Module) -> torch.Tensor:
     """An array in the module's precision, where the module is."""
     parameter = next(module.parameters())

@@ -40,7 +40,7 @@ def silence(layer: torch.nn.Linear, columns: np.ndarray, constants: np.ndarray) 
             if layer.bias is None:
                 layer.bias = torch.nn.Parameter(extra)
             else:
-                layer.bias += extra
+                layer.bias.add_(extra)
         if "weight" in layer._parameters:
             weight[:, columns] = 0.0
     alive[columns] = False

@@ -12,13 +12,20 @@ import torch
 
 from unpinn._errors import UserError
 from unpinn.adapters._records import Snapshot
-from unpinn.adapters.torch._checks import as_tensor, check_hidden, residual_columns
+from unpinn.adapters.torch._checks import as_tensor, check_hidden, in_sizes, residual_columns
 from unpinn.adapters.torch._compaction import compacted
 from unpinn.adapters.torch._probe import Forward, evaluate, evaluating
 from unpinn.adapters.torch._prunable import TorchPrunable
 from unpinn.adapters.torch._structure import HiddenLayer, find_layers
-from unpinn.adapters.torch._tuning import Conditions, Loss, Residual, data_weights, tune
-from unpinn.training import Status
+from unpinn.adapters.torch._tuning import (
+    Conditions,
+    Loss,
+    Residual,
+    data_weights,
+    physics_weight,
+    tune,
+)
+from unpinn.training import Partition, Status
 from unpinn.unlearning import Recipe
 
 Train = Callable[[torch.nn.Module, torch.Tensor], Any]
@@ -37,6 +44,7 @@ class Parts:
         unknowns: the unknown numbers, by name.
         conditions: further terms of the default fine-tuning's loss.
         collocation: where the equations are enforced.
+        sizes: what each component of the residual is divided by.
         layers: names of the layers to prune.
         train: fine-tuning of the user's own.
     """
@@ -47,6 +55,7 @@ class Parts:
     unknowns: Mapping[str, torch.Tensor]
     conditions: Conditions | None
     collocation: torch.Tensor
+    sizes: tuple[float, ...]
     layers: Sequence[str] | None
     train: Train | None
 
@@ -59,7 +68,7 @@ class TorchSubject:
         recipe: Recipe,
     ):  # fmt: skip
         self.points, self.values = points, values
-        self.given, self.parts, self.recipe = module, parts, recipe
+        self.given, self.parts = module, parts
         self.places = as_tensor(points, module)
         self.now = _copied(module)
         # An unknown that is part of the module is copied with it, so it is known by its name.
@@ -96,9 +105,9 @@ class TorchSubject:
         self.now = result.module
         return result.told
 
-    def tune(self, weight: np.ndarray) -> Status:
+    def tune(self, partition: Partition, recipe: Recipe, later: bool) -> Status:
         """Fine-tune by the recipe's stages, or by the user's own function."""
-        counts = as_tensor(weight, self.now)
+        counts = as_tensor(partition.weight, self.now)
         if self.parts.train is not None:
             trained = self.parts.train(self.now, counts)
             if isinstance(trained, torch.nn.Module):
@@ -112,7 +121,9 @@ class TorchSubject:
         )  # fmt: skip
         outside = [t for n, t in self.parts.unknowns.items() if self.names[n] is None]
         parameters = [*self.now.parameters(), *outside]
-        return tune(self.now, loss, self.recipe.stages, self.recipe.weights, parameters)
+        stages = recipe.later if later and recipe.later is not None else recipe.stages
+        weights = {**recipe.weights, **physics_weight(partition, recipe)}
+        return tune(self.now, loss, stages, weights, parameters)
 
     def restore(self) -> None:
         """The module that was given, and the unknowns' values then."""
@@ -127,7 +138,8 @@ class TorchSubject:
 
     def _equations(self, module: torch.nn.Module, points: torch.Tensor) -> torch.Tensor:
         given = points.detach().clone().requires_grad_(True)
-        return residual_columns(self.parts.residual(module, given), len(points))
+        columns = residual_columns(self.parts.residual(module, given), len(points))
+        return in_sizes(columns, self.parts.sizes)
 
     def _residuals(self, points: torch.Tensor) -> np.ndarray:
         return self._equations(self.now, points).detach().cpu().numpy().astype(np.float64)

@@ -6,12 +6,15 @@ import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import torch
 
 from unpinn._errors import UserError
 from unpinn.adapters.torch._probe import Forward
-from unpinn.training import Adam, Lbfgs, Stage, Status
+from unpinn.training import Adam, Lbfgs, Partition, Status
+from unpinn.unlearning import Recipe
 
 Residual = Callable[[torch.nn.Module, torch.Tensor], torch.Tensor]
 Conditions = Callable[[torch.nn.Module], torch.Tensor]
@@ -61,6 +64,13 @@ class Loss:
         return total
 
 
+def physics_weight(partition: Partition, recipe: Recipe) -> dict[str, float]:
+    """The equations' weight that the estimated noise of good readings calls for."""
+    if recipe.tolerance is None or partition.noise is None:
+        return {}
+    return {"equations": float(np.clip((partition.noise.low / recipe.tolerance) ** 2, 1e-4, 100.0))}
+
+
 def data_weights(values: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
     """Each value's share of the data term: its reading's weight, nothing where it is missing."""
     wide = torch.where(torch.isnan(values), 0.0, weight[:, None].to(values.dtype))
@@ -68,7 +78,7 @@ def data_weights(values: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
 
 
 def tune(
-    module: torch.nn.Module, loss: Loss, stages: Sequence[Stage], weights: Mapping[str, float],
+    module: torch.nn.Module, loss: Loss, stages: Sequence[Any], weights: Mapping[str, float],
     parameters: Sequence[torch.Tensor],
 ) -> Status:  # fmt: skip
     """Run a recipe's stages on a module and further unknowns, in place."""
@@ -78,18 +88,23 @@ def tune(
         factors = {**weights, **stage.weights}
         trained = [p for p in parameters if p.requires_grad]
         value = lambda groups=stage.groups, f=factors: loss(module, groups, f)  # noqa: E731
-        step = _adam if isinstance(stage, Adam) else _lbfgs
-        if not step(stage, value, trained):
+        good = (
+            _adam(stage, value, trained)
+            if isinstance(stage, Adam)
+            else _lbfgs(stage, value, trained)
+        )
+        if not good:
             reason = f"fine-tuning by {stage.kind} diverged; the last good state was kept"
             return Status("diverged", reason)
     return Status("finished", ", ".join(f"{s.kind}: {s.length} epochs" for s in stages))
 
 
-def check_stage(stage: Stage) -> None:
+def check_stage(stage: Any) -> None:
     """Refuse what only the package's own training can do."""
-    wrong = [name for name in ("balance", "rescale") if getattr(stage, name)]
-    if isinstance(stage, Adam):
-        wrong += [name for name in ("batch", "dropout") if getattr(stage, name)]
+    if not isinstance(stage, (Adam, Lbfgs)):
+        raise UserError(f"fine-tuning is by Adam or Lbfgs, not by {type(stage).__name__}")
+    names = ("balance", "rescale", "batch", "dropout")
+    wrong = [name for name in names if getattr(stage, name, None)]
     if wrong:
         raise UserError(
             f"fine-tuning a PyTorch module cannot do {wrong[0]!r} of {type(stage).__name__}; leave "
@@ -99,9 +114,8 @@ def check_stage(stage: Stage) -> None:
 
 def _adam(stage: Adam, loss: Callable[[], torch.Tensor], parameters: list[torch.Tensor]) -> bool:
     kind = torch.optim.AdamW if stage.decay else torch.optim.Adam
-    optimiser = kind(
-        parameters, lr=stage.rate, betas=tuple(stage.betas), weight_decay=stage.decay
-    )  # fmt: skip
+    first, second = stage.betas
+    optimiser = kind(parameters, lr=stage.rate, betas=(first, second), weight_decay=stage.decay)
     good = _state(parameters)
     for epoch in range(stage.epochs):
         for group in optimiser.param_groups:

@@ -16,6 +16,7 @@ from unpinn.adapters.torch._checks import (
     check_module,
     check_readings,
     check_unknowns,
+    equation_sizes,
 )
 from unpinn.adapters.torch._probe import call, evaluate, evaluating
 from unpinn.adapters.torch._subject import Parts, TorchSubject, Train
@@ -36,6 +37,7 @@ def unlearn(
     forward: Callable[[torch.nn.Module, torch.Tensor], torch.Tensor] | None = None,
     conditions: Callable[[torch.nn.Module], torch.Tensor] | None = None,
     collocation: Any = None,
+    sizes: float | int | Sequence[float | int] = 1.0,
     layers: Sequence[str] | None = None,
     train: Train | None = None,
     partition: Partition | None = None,
@@ -60,6 +62,8 @@ def unlearn(
         conditions: from a module, a scalar that is added to the loss of the default fine-tuning.
         collocation: where the equations are enforced while fine-tuning; at the readings' points
             unless told.
+        sizes: how large the terms of each equation are; residuals are divided by it in the score
+            and in fine-tuning, so that they mean the same whatever the units.
         layers: names of the linear layers to prune, as in `module.named_modules()`.
         train: fine-tuning of your own, given the smaller module and each reading's weight.
         partition: a partition to use instead of finding one.
@@ -69,7 +73,7 @@ def unlearn(
     >>> net = torch.nn.Sequential(torch.nn.Linear(1, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
     >>> x = torch.linspace(-1, 1, 40)[:, None]
     >>> slope = lambda net, x: torch.autograd.grad(net(x).sum(), x, create_graph=True)[0] - 1.0
-    >>> recipe = default_recipe(epochs=5)
+    >>> recipe = default_recipe().scaled_to(0.02)
     >>> result = unlearn(net, x, net(x) + 0.01 * torch.cos(40 * x), slope, recipe)
     >>> type(result.module).__name__, result.pruning.before
     ('Sequential', (8,))
@@ -91,7 +95,7 @@ def unlearn(
         )
     parts = Parts(
         residual, forward or call, _columns(module, where, read.shape[1], columns, forward or call),
-        named, conditions, as_tensor(enforced, module), layers, train,
+        named, conditions, as_tensor(enforced, module), equation_sizes(sizes), layers, train,
     )  # fmt: skip
     subject = TorchSubject(module, where, read, parts, recipe)
     return run_algorithm(subject, recipe, partition, seed, untrained)

@@ -1,0 +1,130 @@
+"""Train, unlearn and judge the examples over several seeds; prints a table in Markdown.
+
+    python examples/deepxde/measure.py diffusion elliptic lorenz --seeds 42 43 44
+
+Beside the model as it was trained stands the same model trained on for as long as the unlearning
+takes, so that more training is not mistaken for better readings.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from importlib import import_module
+from time import process_time
+
+import numpy as np
+from noise import Case
+
+import torch
+
+from unpinn.adapters import Unlearned
+from unpinn.adapters.deepxde import unlearn
+from unpinn.evaluation import detection
+from unpinn.unlearning import default_recipe
+
+EXAMPLES = ("diffusion", "elliptic", "lorenz", "wake")
+WAYS = ("own", "trained_on", "unlearned")
+ROUNDS = 2
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One seed: errors of the model's own, of it trained on, and after unlearning."""
+
+    own: dict[str, float]
+    trained_on: dict[str, float]
+    unlearned: dict[str, float]
+    result: Unlearned
+    found: float
+    seconds: float
+
+    def lines(self) -> list[str]:
+        """For people."""
+        out = [
+            f"{name}: own {self.own[name]:.4f}, trained on {self.trained_on[name]:.4f}, "
+            f"unlearned {self.unlearned[name]:.4f}"
+            for name in self.own
+        ]
+        return [
+            *out,
+            f"{self.result.partition.rule}; bad readings found with AUC {self.found:.3f}",
+            f"neurons {self.result.pruning.before} -> {self.result.pruning.after}, "
+            f"{self.result.status.reason}; {self.seconds:.0f} s of one core",
+        ]
+
+
+def run(build: Callable[[int], Case], seed: int, scale: float = 1.0) -> Outcome:
+    """Train, train on, and unlearn one case."""
+    torch.set_num_threads(1)
+    began = process_time()
+    case = build(seed)
+    iterations = max(1, round(scale * case.iterations))
+    more = max(1, iterations // 2)
+    train(case, iterations)
+    own, before = case.errors(), state(case)
+    train(case, ROUNDS * more)
+    trained_on = case.errors()
+    put_back(case, before)
+    recipe = replace(default_recipe(), rounds=ROUNDS)
+    result = unlearn(case.model, recipe, unknowns=case.unknowns, iterations=more, seed=seed)
+    found = detection(result.partition.score, case.is_bad).auc
+    return Outcome(own, trained_on, case.errors(), result, found, process_time() - began)
+
+
+def train(case: Case, iterations: int) -> None:
+    """Quietly."""
+    case.model.train(iterations=iterations, display_every=iterations, verbose=0)
+
+
+def state(case: Case) -> list:
+    """Everything that training changes."""
+    numbers = {name: float(v.detach()) for name, v in case.unknowns.items()}
+    return copy.deepcopy([case.model.net.state_dict(), case.model.opt.state_dict(), numbers])
+
+
+def put_back(case: Case, before: list) -> None:
+    """Undo the training since `state`."""
+    weights, optimiser, numbers = before
+    case.model.net.load_state_dict(weights)
+    case.model.opt.load_state_dict(optimiser)
+    with torch.no_grad():
+        for name, value in numbers.items():
+            case.unknowns[name].fill_(value)
+
+
+def table(name: str, outcomes: list[Outcome]) -> list[str]:
+    """One row for each thing that is sought: means over the seeds, and each seed's own."""
+    rows = []
+    for what in outcomes[0].own:
+        columns = [[getattr(o, way)[what] for o in outcomes] for way in WAYS]
+        told = [f"{np.mean(c):.4f} ({', '.join(f'{v:.4f}' for v in c)})" for c in columns]
+        auc = np.mean([o.found for o in outcomes])
+        rows.append(f"| {name} | {what} | {' | '.join(told)} | {auc:.2f} |")
+    return rows
+
+
+def main() -> None:
+    """The table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("examples", nargs="+", choices=EXAMPLES)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[42, 43, 44])
+    parser.add_argument("--scale", type=float, default=1.0, help="of the iterations")
+    chosen = parser.parse_args()
+    lines = [
+        "| example | sought | own | trained on | unlearned | AUC |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name in chosen.examples:
+        outcomes = []
+        for seed in chosen.seeds:
+            outcomes.append(run(import_module(name).build, seed, chosen.scale))
+            print(f"{name}, seed {seed}:", *outcomes[-1].lines(), sep="\n  ", flush=True)
+        lines += table(name, outcomes)
+    print(*lines, sep="\n")
+
+
+if __name__ == "__main__":
+    main()
