@@ -12,12 +12,13 @@ import numpy as np
 
 from unpinn._errors import UserError
 from unpinn.network import Hook, Model
-from unpinn.problem import Expression, Observations, Problem
+from unpinn.problem import Expression, Measurement, Observations, Problem
 from unpinn.training._blocks import blocked_sum, cut
 from unpinn.training._penalties import Heteroscedastic, Penalty, Squared
 
 # NumPy float64 when built; a stage turns it into its own precision.
-Numbers = jax.Array | np.ndarray
+# NumPy arrays until a stage puts them on the device in its precision.
+Numbers = Any
 
 # Measured on PInv: blocks of 512 to 1024 points keep a layer's channels in the second-level cache.
 BLOCK = 1024
@@ -189,10 +190,10 @@ def make_data_term(
     offsets, quadrature = [], []
     for name in observations.quantities:
         own = problem.measurements.get(name)
-        averaged = own is not None and own.footprint
         names = tuple(problem.coordinates)
-        offsets.append(own.offsets(names) if averaged else None)
-        quadrature.append(own.weights(names) if averaged else None)
+        averaged = isinstance(own, Measurement) and bool(own.footprint)
+        offsets.append(own.offsets(names) if averaged else None)  # type: ignore[union-attr]
+        quadrature.append(own.weights(names) if averaged else None)  # type: ignore[union-attr]
     return DataTerm(
         observations.points,
         np.where(present > 0, observations.values, 0.0),

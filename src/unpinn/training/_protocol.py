@@ -78,7 +78,7 @@ class Protocol:
             stages = []
             for item in content["stages"]:
                 values = {k: tuple(v) if isinstance(v, list) else v for k, v in item.items()}
-                stages.append(_KINDS[values.pop("kind")](**values))
+                stages.append(_KINDS[str(values.pop("kind"))](**values))
             return cls(
                 tuple(stages),
                 bool(content["scaled"]),

@@ -31,7 +31,7 @@ def measured_scales(objective: Objective, model: Model) -> dict[str, float]:
 
 
 def reference_scales(objective: Objective, model: Model) -> dict[str, float]:
-    r"""Sizes for fields that nobody has fitted yet: half a wave of each field's unit over the domain.
+    r"""Sizes for fields that nobody has fitted yet: half a wave of one unit over the domain.
 
     A derivative of order k in a coordinate of half width h is taken as $(\pi/2h)^k$ units.
     """
@@ -46,7 +46,7 @@ def _sizes(objective: Objective, model: Model, values_of) -> dict[str, float]:
     sizes: dict[str, float] = {}
     for term in (objective.equations, *objective.conditions):
         for expression in term.expressions:
-            size = float(_size(expression, model, points, values_of))
+            size = float(_size(expression, model, jnp.asarray(points), values_of))
             sizes[expression.name] = size if 0 < size < float("inf") else 1.0
     return sizes
 

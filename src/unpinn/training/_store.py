@@ -51,7 +51,7 @@ def save(fit: Fit, directory: Any, overwrite: bool = False) -> None:
         ("pruning", fit.pruning, pruning_arrays),
     ):
         if record is not None:
-            more, about[name] = pack(record)  # type: ignore[operator]
+            more, about[name] = pack(record)  # type: ignore[arg-type]
             arrays |= {f"{name}.{key}": value for key, value in more.items()}
     write_arrays(path / "fit.safetensors", arrays)
     if fit.before is not None:
@@ -81,7 +81,7 @@ def load(directory: Any, problem: Problem | None = None) -> Fit:
         members = about.get("members") and _model(
             "members", arrays, about["model"], problem, protocol
         )
-        parts = {
+        parts: dict[str, Any] = {
             name: unpack(_under(arrays, name), about[name]) if name in about else None
             for name, unpack in (("partition", partition_from), ("pruning", pruning_from))
         }
@@ -152,7 +152,9 @@ def _model_arrays(name: str, model: Model) -> dict[str, np.ndarray]:
 
 def _model(name: str, arrays, about, problem: Problem, protocol: Protocol) -> Model:
     """Fill the stored arrays, whatever their sizes, into the protocol's architecture."""
-    layout = {k: tuple(v) if isinstance(v, list) else v for k, v in about["layout"].items()}
+    layout: dict[str, Any] = {
+        k: tuple(v) if isinstance(v, list) else v for k, v in about["layout"].items()
+    }
     with precision.scope("float32"):
         skeleton = make_model(
             problem, None, protocol.architecture, 0, layout["scaled"],

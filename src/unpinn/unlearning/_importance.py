@@ -48,7 +48,7 @@ def bias(view: LayerView) -> np.ndarray:
 
 
 def directed_bias(view: LayerView) -> np.ndarray:
-    """The released code's one-sided variant: suspect minus retained mean, the most positive first."""
+    """The released code's variant: suspect minus retained mean, the most positive first."""
     return _shift(view)
 
 
@@ -84,7 +84,7 @@ def least_useful(view: LayerView) -> np.ndarray:
 
 def random(view: LayerView) -> np.ndarray:
     """Control: chance."""
-    return np.random.default_rng(view.seed).random(view.activations.shape[1])
+    return np.random.default_rng(view.seed).random((view.activations.shape[1],))
 
 
 def _shift(view: LayerView) -> np.ndarray:

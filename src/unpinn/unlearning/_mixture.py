@@ -1,4 +1,4 @@
-r"""One kind of readings or two? A mixture of two Gaussians fitted to the misfits, without being told.
+r"""One kind of readings or two? A mixture of two Gaussians, fitted to the misfits.
 
 Each reading's misfit vector is $N(0, s_k^2 I)$ with $k$ good or bad. Expectation--maximisation
 finds $s_1 < s_2$ and the share of bad readings; the Bayesian information criterion says whether
@@ -41,7 +41,7 @@ def fit_mixture(misfits: np.ndarray, iterations: int = 500) -> MixtureFit:
     if len(square) < _LEAST_READINGS or single == 0.0:
         return _one_kind(single, len(square), 0.0)
     best = max(
-        (_maximise(square, count, *start, iterations) for start in _starts(square, count)),
+        (_maximise(square, count, start, iterations) for start in _starts(square, count)),
         key=lambda found: found[0],
     )
     likelihood, low, high, share = best
@@ -96,7 +96,8 @@ def _starts(square: np.ndarray, count: np.ndarray):
             yield low, high, 1 - split
 
 
-def _maximise(square, count, low, high, share, iterations):
+def _maximise(square, count, start: tuple[float, float, float], iterations: int):
+    low, high, share = start
     total = count.sum()
     floor = 1e-6 * np.sqrt(square.sum() / total)
     last = -np.inf

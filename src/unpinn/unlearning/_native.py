@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from unpinn import precision
+from unpinn._errors import UserError
 from unpinn.network import Model
 from unpinn.training import Fit
 from unpinn.unlearning._scores import Scores
@@ -21,6 +22,8 @@ def scores_of(fit: Fit, residual_weight: float = 0.001) -> Scores:
     With non-dimensional training the residuals are divided by the equations' sizes and the
     misfits by the readings' units, so that the score does not depend on the user's units.
     """
+    if fit.observations is None:
+        raise UserError("this fit has no readings to score")
     misfits = fit.misfits()
     residuals = fit.residual(fit.observations.points)
     if fit.protocol.scaled:

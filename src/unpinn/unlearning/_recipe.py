@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from unpinn._errors import UserError
-from unpinn.training import Adam, Lbfgs, Protocol, Stage
+from unpinn.training import Adam, Lbfgs, Stage
 from unpinn.unlearning._partition import ByMixture, ByShare, Rule
 from unpinn.unlearning._pruning import Schedule
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from unpinn._errors import UserError
 from unpinn.network import Model
+from unpinn.problem import Observations
 from unpinn.training import Fit, Partition, Pruning, Status, Watcher, reading_units, train
 from unpinn.unlearning._evidence import compare_evidence
 from unpinn.unlearning._native import NativePrunable, compacted, scores_of
@@ -39,7 +40,7 @@ def unlearn(
         method: the name that the record carries.
     """
     recipe = recipe or default_recipe()
-    _check(fit)
+    observations = _check(fit)
     if partition is not None:
         # Nothing will be learnt about the readings on the way, so all rounds are one.
         recipe = recipe.scaled_to(recipe.rounds).once()
@@ -50,12 +51,12 @@ def unlearn(
         found = _without_held_out(found, fit)
         if recipe.accept and partition is None and not found.suspect.any() and current is fit:
             return _kept(fit, fit, found, recipe, method, found.rule)
-        if current is not fit and _settled(current.partition, found):
+        if number and _settled(current.partition, found):
             break
         # Part II: remove the neurons that belong to the others (once).
         model, pruning = current.model, current.pruning
         if recipe.schedule is not None and pruning is None:
-            seen = NativePrunable(model, fit.observations.points)
+            seen = NativePrunable(model, observations.points)
             smaller, pruning = prune(seen, found, recipe.schedule, fit.seed)
             model = compacted(smaller.model)
         # Part III: fine-tune on what is trusted.
@@ -64,9 +65,9 @@ def unlearn(
     return _accepted(fit, current, recipe, method)
 
 
-def _settled(old: Partition, new: Partition) -> bool:
+def _settled(old: Partition | None, new: Partition) -> bool:
     """Whether another look changes so little that another round would not pay."""
-    return float(np.mean(np.abs(old.weight - new.weight))) < _SETTLED
+    return old is not None and float(np.mean(np.abs(old.weight - new.weight))) < _SETTLED
 
 
 def _fine_tune(
@@ -92,13 +93,14 @@ def _fine_tune(
         rounds += current.details["rounds"]
     return replace(
         tuned, partition=partition, pruning=pruning, before=fit, recipe=recipe.name,
-        history=history, seconds=seconds, details={**fit.details, **tuned.details, "rounds": rounds},
+        history=history, seconds=seconds,
+        details={**fit.details, **tuned.details, "rounds": rounds},
     )  # fmt: skip
 
 
 def _physics(fit: Fit, partition: Partition, recipe: Recipe) -> dict[str, float]:
     """The equations' weight that the estimated noise of good readings calls for."""
-    if recipe.tolerance is None or partition.noise is None:
+    if recipe.tolerance is None or partition.noise is None or fit.observations is None:
         return {}
     units = reading_units(fit.model, fit.observations)
     relative = partition.noise.low / float(np.sqrt(np.mean(units**2)))
@@ -115,7 +117,9 @@ def _accepted(fit: Fit, tuned: Fit, recipe: Recipe, method: str) -> Fit:
     return _kept(fit, tuned, tuned.partition, recipe, method, why)
 
 
-def _kept(fit: Fit, tried: Fit, partition, recipe: Recipe, method: str, why: str) -> Fit:
+def _kept(
+    fit: Fit, tried: Fit, partition: Partition | None, recipe: Recipe, method: str, why: str
+) -> Fit:
     """The baseline, with the record of what was tried and why it was not taken."""
     return replace(
         fit, method=method, recipe=recipe.name, partition=partition, before=fit,
@@ -133,7 +137,8 @@ def _without_held_out(partition: Partition, fit: Fit) -> Partition:
     return replace(partition, weight=weight)
 
 
-def _check(fit: Fit) -> None:
+def _check(fit: Fit) -> Observations:
+    """The fit's readings, if it can unlearn some."""
     if not isinstance(fit, Fit):
         raise UserError(f"unlearn needs a Fit from unpinn.train, not {type(fit).__name__}")
     if fit.observations is None:
@@ -142,5 +147,4 @@ def _check(fit: Fit) -> None:
         raise UserError(f"a {fit.method} fit has many models; unlearn needs a single one")
     if fit.status.code == "failed":
         raise UserError(f"this fit failed ({fit.status.reason}); train it anew before unlearning")
-
-
+    return fit.observations
