@@ -8,7 +8,6 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-
 # As many threads as the other library takes: one a processor.
 torch.set_num_threads(os.cpu_count() or 1)
 

@@ -16,9 +16,8 @@ from importlib import import_module
 from time import process_time
 
 import numpy as np
-from noise import Case
-
 import torch
+from noise import Case
 
 from unpinn.adapters import Unlearned
 from unpinn.adapters.deepxde import unlearn

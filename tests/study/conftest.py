@@ -8,7 +8,7 @@ import pytest
 
 from unpinn.study import Choice, Graph, Source, graph_of, parse_plan
 
-DECAY = '''
+DECAY = """
 import numpy as np
 from unpinn import Adam, Architecture, Grid, Problem, Protocol, Scalar, observe, paper_recipe
 
@@ -25,7 +25,7 @@ _error = 0.01 * np.cos(40 * _points[:, 0])
 _error[3] = 0.8
 observations = observe(problem, _points, np.exp(-2 * _points[:, 0]) + _error)
 protocol = Protocol((Adam(epochs=EPOCHS),), scaled=False, architecture=Architecture(width=6, depth=2))
-'''
+"""
 
 PLAN = """
 title = "Decay"

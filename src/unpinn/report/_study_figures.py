@@ -137,9 +137,7 @@ def curves(table: Table, records: Sequence[Record], quantity: str) -> Figure | N
     for panel in panels[len(lines) :]:
         panel.set_visible(False)
     handles, names = panels[0].get_legend_handles_labels()
-    figure.legend(
-        handles, names, loc="outside upper center", ncols=4, fontsize=7.5, frameon=False
-    )
+    figure.legend(handles, names, loc="outside upper center", ncols=4, fontsize=7.5, frameon=False)
     return figure
 
 

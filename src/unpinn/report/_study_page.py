@@ -139,5 +139,3 @@ def _verdict(value: Value) -> str:
     if abs(value.mean - value.printed[0]) <= max(spread_of, 0.1 * value.printed[0]):
         return "same"
     return "better" if value.ratio < 1 else "worse"
-
-

@@ -1,13 +1,13 @@
 """A study's report: a page, tables for papers and programs, and pictures, in one directory.
 
-    DIRECTORY/
-        index.html         everything on one self-contained page
-        README.md          the tables and pictures in Markdown
-        main.json          the records of the main tables, for programs
-        records.parquet    all records of all tables
-        tables/*.tex       LaTeX
-        figures/*.png
-        provenance.json    what this was made from, and which files belong to it
+DIRECTORY/
+index.html         everything on one self-contained page
+README.md          the tables and pictures in Markdown
+main.json          the records of the main tables, for programs
+records.parquet    all records of all tables
+tables/*.tex       LaTeX
+figures/*.png
+provenance.json    what this was made from, and which files belong to it
 """
 
 from __future__ import annotations
@@ -110,9 +110,7 @@ def _parts(graph: Graph, records: Sequence[Record], store: Store) -> list[Part]:
             figure.savefig(buffer, format="png", metadata={"Software": None})
             pictures.append(Picture(name, caption, buffer.getvalue()))
         if sheets or pictures:
-            parts.append(
-                Part(table.name, table.title, table.about, tuple(sheets), tuple(pictures))
-            )
+            parts.append(Part(table.name, table.title, table.about, tuple(sheets), tuple(pictures)))
     return parts
 
 

@@ -214,9 +214,7 @@ def _drive(jobs: Sequence[Job], hands: Sequence[Hand], tell: Tell) -> None:
             raise
 
 
-def _loop(
-    board: _Board, begin: Callable[[Job], Future[Outcome]], room: int, tell: Tell
-) -> None:
+def _loop(board: _Board, begin: Callable[[Job], Future[Outcome]], room: int, tell: Tell) -> None:
     running: dict[Future[Outcome], Job] = {}
     while board.open or running:
         while len(running) < room and (job := board.take()) is not None:
