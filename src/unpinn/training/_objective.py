@@ -22,6 +22,8 @@ Numbers = Any
 
 # Measured on PInv: blocks of 512 to 1024 points keep a layer's channels in the second-level cache.
 BLOCK = 1024
+# An accelerator wants work in large pieces; this many points of a large network fit in its memory.
+ACCELERATOR_BLOCK = 1 << 17
 
 
 class PointTerm(eqx.Module):
@@ -212,7 +214,7 @@ def make_objective(
     seed: int,
     weights: Mapping[str, float] | None = None,
     scales: Mapping[str, float] | None = None,
-    block: int = BLOCK,
+    block: int | None = None,
 ) -> Objective:
     """The loss of a problem.
 
@@ -224,7 +226,7 @@ def make_objective(
             "interior"; 1 unless told. The equations' weight is shared out by components, so that
             at weight 1 their terms add up to the mean square over all entries.
         scales: what an equation or condition is divided by, by name; 1 unless told.
-        block: points computed at a time.
+        block: points computed at a time; what suits the device unless told.
     """
     weights, scales = dict(weights or {}), dict(scales or {})
     kinds = {c.name: problem.condition_kind(k) for k, c in enumerate(problem.conditions)}
@@ -255,6 +257,8 @@ def make_objective(
         factors.append(condition.weight * weights.get(condition.name, weights.get(kind, 1.0)))
         points = problem.condition_points(number, seed)
         conditions.append(PointTerm(points, np.array([scale(e.name)]), (e,), (e.name,)))
+    if block is None:
+        block = BLOCK if jax.default_backend() == "cpu" else ACCELERATOR_BLOCK
     return Objective(data, equation_term, tuple(conditions), np.array(factors), tuple(names), block)
 
 
