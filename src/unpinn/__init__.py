@@ -66,7 +66,17 @@ _NAMES = {
     ),
 }  # fmt: skip
 _PLACES = {name: folder for folder, names in _NAMES.items() for name in names}
-_FOLDERS = (*_NAMES, "adapters", "evaluation", "precision", "report", "rivals", "runs", "study")
+_FOLDERS = (
+    *_NAMES,
+    "adapters",
+    "evaluation",
+    "export",
+    "precision",
+    "report",
+    "rivals",
+    "runs",
+    "study",
+)
 
 __all__ = ["UserError", "__version__", *_PLACES]
 

@@ -55,7 +55,7 @@ def test_one_quantity_may_be_a_plain_column(problem, quantities):
 @pytest.mark.parametrize(
     "convert",
     [list, np.float32, jnp.asarray, pd.DataFrame, np.asfortranarray],
-    ids=lambda c: str(c),
+    ids=["list", "numpy", "jax", "pandas", "fortran"],
 )
 def test_anything_like_an_array_will_do(problem, convert):
     plain = convert(POINTS.tolist()) if convert is list else convert(POINTS)

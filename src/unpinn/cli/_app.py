@@ -63,9 +63,12 @@ def _options(
 
 
 for _found in pkgutil.iter_modules([str(Path(__file__).parent)]):
-    _module = import_module(f"unpinn.cli.{_found.name}") if _found.name[1:2] != "_" else None
-    if hasattr(_module, "add_to") and _found.name != "_app":
-        _module.add_to(app)
+    if _found.name in ("__main__", "_app"):
+        continue
+    # Helpers of commands stand beside them and have no command to add.
+    _add = getattr(import_module(f"unpinn.cli.{_found.name}"), "add_to", None)
+    if _add is not None:
+        _add(app)
 
 
 def main() -> None:

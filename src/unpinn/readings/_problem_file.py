@@ -151,6 +151,10 @@ def load_problem_file(path: Any) -> ProblemFile:
 def _source(path: Path) -> bytes:
     if path.suffix != ".py":
         raise ProblemFileError(f"{path} is no Python file; a problem file ends in .py")
+    if not path.exists():
+        raise ProblemFileError(
+            f"there is no problem file {path}; `unpinn new {path}` writes a starter"
+        )
     try:
         if path.stat().st_size > _LARGEST:
             raise ProblemFileError(f"{path} is too large for a problem file")

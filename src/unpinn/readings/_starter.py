@@ -87,12 +87,12 @@ def starter_text(name: str = "problem.py") -> str:
     return _STARTER.format(title=title or "Problem", name=safe or "problem.py")
 
 
-def write_starter(path: Any) -> Path:
-    """Write a commented problem file to start from; never over another file."""
+def write_starter(path: Any, overwrite: bool = False) -> Path:
+    """Write a commented problem file to start from; never over another file unless told to."""
     path = Path(path)
     if path.suffix != ".py":
         raise UserError(f"{path} must end in .py, since a problem file is Python")
-    if path.exists():
+    if path.exists() and not overwrite:
         raise UserError(f"{path} exists already; choose another name")
     write_text(path, starter_text(path.name))
     return path

@@ -1,5 +1,6 @@
 """Pictures, the page for one fit, and the tables that say which readings not to trust."""
 
+from unpinn.report._intervals import intervals_of as intervals_of
 from unpinn.report._notebook import fit_html as fit_html
 from unpinn.report._notebook import observations_html as observations_html
 from unpinn.report._notebook import partition_html as partition_html

@@ -12,12 +12,19 @@ def intervals_of(fit: Fit, level: float = 0.9) -> tuple[dict[str, Interval], str
     """Each unknown number's interval, and in words how it was made (or why there is none)."""
     if not fit.problem.scalars or fit.status.code in ("failed", "diverged"):
         return {}, ""
+    if fit.observations is None:
+        return {}, "No intervals, since there are no readings"
+    from unpinn.rivals import intervals
+
     if fit.members is not None:
-        ends = ((1 - level) / 2, (1 + level) / 2)
-        count = len(next(iter(fit.unknown_samples.values())))
-        found = {
-            name: (float(np.quantile(values, ends[0])), float(np.quantile(values, ends[1])))
-            for name, values in fit.unknown_samples.items()
-        }
-        return found, f"{level:.0%} intervals from {count} members"
-    return {}, ""
+        found = intervals(fit, "members", level)
+        told = f"{level:.0%} intervals from the spread of {found.details['members']} members"
+    else:
+        found = intervals(fit, "laplace", level)
+        told = f"{level:.0%} intervals from the curvature of the loss, which know of no bias"
+    sound = {
+        name: (low, high)
+        for name, (low, high) in found.unknowns.items()
+        if np.isfinite([low, high]).all()
+    }
+    return sound, told if sound else "No intervals: the loss has no curvature here"

@@ -12,12 +12,9 @@ from unpinn.runs._execute import read_run as read_run
 from unpinn.runs._metrics import detected as detected
 from unpinn.runs._metrics import metrics_record as metrics_record
 from unpinn.runs._metrics import suspicion as suspicion
-from unpinn.runs._outputs import suspect_rows as suspect_rows
 from unpinn.runs._outputs import write_history as write_history
-from unpinn.runs._outputs import write_suspects as write_suspects
 from unpinn.runs._pictures import write_comparison as write_comparison
 from unpinn.runs._pictures import write_pictures as write_pictures
 from unpinn.runs._posed import Posed as Posed
 from unpinn.runs._posed import pose as pose
-from unpinn.runs._problem_file import ProblemFile as ProblemFile
-from unpinn.runs._problem_file import load_problem_file as load_problem_file
+from unpinn.runs._reread import problem_of_run as problem_of_run

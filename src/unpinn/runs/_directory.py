@@ -5,7 +5,10 @@ checkpoints/         while it is under way: every part's state, and finished par
 fit/                 the result, with the baseline inside (`unpinn.load` reads it)
 metrics.json         one record a method; written last, so a directory with it is finished
 history.parquet      every term of the loss at every epoch
+index.html           the page
 suspects.csv         every reading, the worst first
+sensors.csv          every sensor, the worst first, where readings name them
+unknowns.json        the unknown numbers with their intervals
 pictures/            PNG files
 """
 
@@ -23,7 +26,9 @@ from unpinn._files import read_json, write_json
 from unpinn.runs._lock import locked
 
 FORMAT = 1
-_FILES = ("metrics.json", "history.parquet", "suspects.csv", "index.html")
+_FILES = (
+    "metrics.json", "history.parquet", "suspects.csv", "sensors.csv", "unknowns.json", "index.html",
+)  # fmt: skip
 _FOLDERS = ("checkpoints", "fit", "pictures")
 
 

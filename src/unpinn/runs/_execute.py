@@ -15,11 +15,12 @@ import numpy as np
 from unpinn._errors import UserError
 from unpinn._files import read_json, write_json
 from unpinn.problem import Problem
+from unpinn.report import write_report, write_suspects
 from unpinn.rivals import Method, Task, method_named, run_method
 from unpinn.runs._configuration import Configuration
 from unpinn.runs._directory import FORMAT, RunDirectory
 from unpinn.runs._metrics import metrics_record
-from unpinn.runs._outputs import write_history, write_suspects
+from unpinn.runs._outputs import write_history
 from unpinn.runs._pictures import write_pictures
 from unpinn.runs._posed import Posed
 from unpinn.training import Fit, Watcher, load
@@ -159,6 +160,8 @@ class _Work:
             fits[BASELINE] = self._baseline(directory)
         self.announce(self.method.name)
         fit = run_method(self.method.name, self._task(directory, fits.get(BASELINE)))
+        if self.posed.reading_report is not None:
+            fit = fit.with_details(reading=self.posed.reading_report.as_dict())
         fits[self.method.name] = fit
         return Run(self.posed, fits, [metrics_record(f, self.posed) for f in fits.values()])
 
@@ -198,13 +201,13 @@ def _write(run: Run, place: RunDirectory, announce: Announce, pictures: bool) ->
         fit = replace(fit, before=fits[0])
     fit.save(place.fit, overwrite=True)
     write_history(place.path / "history.parquet", fits)
-    if fit.partition is not None:
-        write_suspects(place.path / "suspects.csv", fit)
-    if pictures:
-        # What diverged may hold numbers that cannot be drawn; its record matters more.
-        drawable = bool(np.isfinite(fit.misfits()[fit.observations.present]).all())
-        if drawable:
-            write_pictures(place.pictures, run.fits, run.posed)
+    # What diverged may hold numbers that cannot be drawn; its record matters more.
+    drawable = bool(np.isfinite(fit.misfits()[fit.observations.present]).all())
+    if drawable and pictures:
+        write_pictures(place.pictures, run.fits, run.posed)
+        write_report(fit, place.path, overwrite=True)
+    elif drawable:
+        write_suspects(fit, place.path / "suspects.csv")
     write_json(place.metrics, run.records)
     with contextlib.suppress(OSError):
         shutil.rmtree(place.checkpoints)

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unpinn._errors import UserError
 from unpinn.problem import Observations, Problem
+from unpinn.readings import load_problem_file
 from unpinn.runs._configuration import Configuration
-from unpinn.runs._problem_file import load_problem_file
 from unpinn.training import BUDGETS, Protocol, paper_inversion, recommended
 from unpinn.unlearning import Recipe, default_recipe, paper_recipe
 
@@ -86,7 +85,7 @@ def _posed_benchmark(configuration: Configuration) -> Posed:
 
 def _posed_file(configuration: Configuration) -> Posed:
     stated = load_problem_file(configuration.problem)
-    observations, report = _observations(configuration, stated)
+    observations, report = stated.read_data(configuration.data)
     protocol = stated.protocol or recommended(stated.problem, observations)
     recipe = stated.recipe or default_recipe()
     if configuration.protocol == "paper":
@@ -96,27 +95,6 @@ def _posed_file(configuration: Configuration) -> Posed:
     return Posed(
         configuration, stated.problem, observations, protocol, recipe, reading_report=report
     )
-
-
-def _observations(configuration: Configuration, stated):
-    name, data = configuration.problem, configuration.data
-    if data is None:
-        if stated.observations is None:
-            raise UserError(
-                f"{name} brings no readings; pass a data file, or define observations in it"
-            )
-        return stated.observations, None
-    if stated.read is None:
-        from unpinn.readings import read_with_report
-
-        return read_with_report(data, stated.problem)
-    observations = stated.read(data)
-    if not isinstance(observations, Observations):
-        raise UserError(
-            f"'read' in {name} must give Observations (see unpinn.observe), not "
-            f"{type(observations).__name__}"
-        )
-    return observations, None
 
 
 def _at_budget(posed: Posed) -> Posed:

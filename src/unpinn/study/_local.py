@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from unpinn._errors import UserError
 from unpinn.runs import Posed
@@ -31,6 +31,7 @@ _MEMORY = 2.5e9
 Tell = Callable[[Outcome | None], None]
 
 
+@runtime_checkable
 class Executor(Protocol):
     """Anything that gets jobs done in an order that respects what they need."""
 
@@ -41,6 +42,7 @@ class Executor(Protocol):
         ...
 
 
+@runtime_checkable
 class Hand(Protocol):
     """What does one job after another."""
 

@@ -6,7 +6,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Sequence
-from typing import Any, Protocol, TextIO
+from typing import Any, Protocol, TextIO, runtime_checkable
 
 from unpinn.study._cost import Estimate
 from unpinn.study._graph import Graph
@@ -20,6 +20,7 @@ _HEARTBEAT = 60.0
 _RECENT = 8
 
 
+@runtime_checkable
 class Watch(Protocol):
     """Anything that wants to be told how a study goes."""
 
