@@ -202,7 +202,8 @@ def _write(run: Run, place: RunDirectory, announce: Announce, pictures: bool) ->
     fit.save(place.fit, overwrite=True)
     write_history(place.path / "history.parquet", fits)
     # What diverged may hold numbers that cannot be drawn; its record matters more.
-    drawable = bool(np.isfinite(fit.misfits()[fit.observations.present]).all())
+    readings = run.posed.observations
+    drawable = bool(np.isfinite(fit.misfits(readings)[readings.present]).all())
     if drawable and pictures:
         write_pictures(place.pictures, run.fits, run.posed)
         write_report(fit, place.path, overwrite=True)

@@ -47,7 +47,7 @@ def metrics_record(fit: Fit, posed: Posed) -> dict[str, Any]:
         "status": fit.status.code,
         "reason": fit.status.reason,
         "detection_auc": None,
-        "residual": _residual_size(fit),
+        "residual": _residual_size(fit, posed),
         "misfit": float(np.sqrt(np.nanmean(fit.misfits() ** 2))),
     }
     record |= _noise(fit) | _judged(fit, posed) | _detected(fit, posed)
@@ -74,9 +74,9 @@ def detected(fit: Fit, posed: Posed) -> Detection | None:
     return detection(score if sound else None, posed.readings.is_bad, suspect)
 
 
-def _residual_size(fit: Fit) -> float:
+def _residual_size(fit: Fit, posed: Posed) -> float:
     """Root mean square of the equations' residuals at the readings, in the user's units."""
-    return float(np.sqrt(np.mean(fit.residual(fit.observations.points) ** 2)))
+    return float(np.sqrt(np.mean(fit.residual(posed.observations.points) ** 2)))
 
 
 def _noise(fit: Fit) -> dict[str, Any]:
