@@ -24,7 +24,8 @@ _points = np.linspace(0, 1, 12)[:, None]
 _error = 0.01 * np.cos(40 * _points[:, 0])
 _error[3] = 0.8
 observations = observe(problem, _points, np.exp(-2 * _points[:, 0]) + _error)
-protocol = Protocol((Adam(epochs=EPOCHS),), scaled=False, architecture=Architecture(width=6, depth=2))
+small = Architecture(width=6, depth=2)
+protocol = Protocol((Adam(epochs=EPOCHS),), scaled=False, architecture=small)
 """
 
 PLAN = """

@@ -187,9 +187,9 @@ def _draw(panel: Axes, line: _Line, colour: str, table: Table) -> None:
         panel.plot(x, means, color=colour, marker="o", ms=3.5, lw=1.4, label=line.label)
         panel.fill_between(x, bands[:, 0], bands[:, 1], color=colour, alpha=0.18, lw=0)
     if line.printed:
-        x, numbers = zip(*line.printed, strict=True)
+        places, numbers = zip(*line.printed, strict=True)
         panel.plot(
-            x, numbers, color=colour, marker="s", ms=4, mfc="none", ls=":", lw=0.9,
+            places, numbers, color=colour, marker="s", ms=4, mfc="none", ls=":", lw=0.9,
             label=f"{line.label}, printed",
         )  # fmt: skip
 

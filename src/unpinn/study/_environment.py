@@ -23,7 +23,7 @@ def environment() -> dict[str, Any]:
     """This process, now."""
     import jax
 
-    device = jax.config.jax_default_device or jax.devices()[0]
+    device = getattr(jax.config, "jax_default_device", None) or jax.devices()[0]
     return {
         "time": now(),
         "unpinn": __version__,

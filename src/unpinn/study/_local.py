@@ -8,6 +8,7 @@ or has it done by a process of its own.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import queue
 import threading
@@ -118,7 +119,7 @@ def share_cores(workers: int) -> list[tuple[int, ...]]:
     if workers > len(here):
         return [()] * workers
     ends = [round(k * len(here) / workers) for k in range(workers + 1)]
-    return [tuple(here[a:b]) for a, b in zip(ends, ends[1:], strict=False)]
+    return [tuple(here[a:b]) for a, b in itertools.pairwise(ends)]
 
 
 class _Thread:
@@ -196,7 +197,8 @@ def blocked(job: Job, outcome: Outcome) -> Outcome:
 
 def _drive(jobs: Sequence[Job], hands: Sequence[Hand], tell: Tell) -> None:
     """Give every hand the next job that is ready until none is left."""
-    board, free = _Board(jobs), queue.SimpleQueue()
+    board = _Board(jobs)
+    free: queue.SimpleQueue[Hand] = queue.SimpleQueue()
     for hand in hands:
         free.put(hand)
 

@@ -196,11 +196,11 @@ def watch_for(stream: TextIO | None = None) -> Watch:
     return LiveTable() if stream.isatty() else Lines(stream)
 
 
-def duration(seconds: float) -> str:
+def duration(seconds: float | int) -> str:
     """Seconds in words.
 
     >>> duration(5), duration(90), duration(7500), duration(100_000)
-    ('5 s', '1 min 30 s', '2 h 5 min', '27 h 47 min')
+    ('5 s', '1 min 30 s', '2 h 5 min', '27 h 46 min')
     """
     whole = round(seconds)
     if whole < 60:

@@ -35,7 +35,9 @@ def picture_grid(bench: Benchmark) -> tuple[np.ndarray, dict[str, Any]]:
     names = list(bench.problem.coordinates)
     ends = list(bench.problem.coordinates.values())
     counts = [min(count, _MOST) for count in bench.test_grid.counts[:2]]
-    lines = [np.linspace(*pair, count) for pair, count in zip(ends, counts, strict=False)]
+    lines = [
+        np.linspace(low, high, count) for (low, high), count in zip(ends, counts, strict=False)
+    ]
     x, y = np.meshgrid(*lines, indexing="ij")
     columns = [x.ravel(), y.ravel()]
     about: dict[str, Any] = {"axes": names[:2], "shape": counts, "at": {}}

@@ -1,4 +1,4 @@
-"""From records to tables: mean and deviation over seeds, the best, and the paper's number beside."""
+"""From records to tables: mean and deviation over seeds, the best, the paper's number beside."""
 
 from __future__ import annotations
 
@@ -174,8 +174,7 @@ def _sheet(plan: Plan, table: Table, quantity: str, records: Sequence[Record]) -
             value = replace(value, printed=_printed(table, quantity, problem, column))
             row.append(replace(value, notes=_notes(plan, table, quantity, problem, column, notes)))
         rows.append(_with_best(row, better(quantity)))
-    problems, columns, rows = _speaking(table.problems, columns, rows)
-    return Sheet(table, quantity, problems, columns, rows, tuple(notes))
+    return Sheet(table, quantity, *_speaking(table.problems, columns, rows), tuple(notes))
 
 
 def _speaking(
