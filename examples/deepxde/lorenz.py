@@ -1,4 +1,4 @@
-"""The three coefficients of the Lorenz system, from readings of a trajectory that is integrated here.
+"""The three coefficients of the Lorenz system, from readings of a trajectory integrated here.
 
 x' = s (y - x),  y' = x (r - z) - y,  z' = x y - b z,  s = 10, r = 15, b = 8/3.
 """

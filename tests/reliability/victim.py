@@ -1,14 +1,20 @@
 """What the fault injection kills: one piece of work a time, in a process of its own.
 
-`python victim.py` reads lines of JSON from its standard input, each {"work", "directory"}, and for
-each forks a child that does the work. It has imported everything but started no threads, so that a
-kill costs no import. A child writes to the standard output
+`python victim.py` reads lines of JSON from its standard input, each {"work", "directory", "fate"},
+and for each forks a child that does the work. It has imported everything but started no threads, so
+that a kill costs no import. The server says "ready" first; a child writes to the standard output
 
     child PID          it has begun
-    moment             it has finished some epochs, or a sample
+    moment             it has finished some epochs, a sample, or a part of a run
     worker PID         a worker process of a study has begun
-    done DIGEST        the work is done; DIGEST is of all weights, histories and metrics
+    done DIGEST WRITES the work is done; DIGEST is of all weights, histories and metrics, WRITES is
+                       how many files were written
     failed REASON      it ended otherwise
+    ended CODE         the child is gone
+
+A fate [point, number] has the child kill itself at the number-th writing of a file: "open" when a
+temporary file was just made, "half" with half of its content written, "flushed" before it gets its
+name, "renamed" afterwards.
 """
 
 from __future__ import annotations
@@ -17,9 +23,10 @@ import functools
 import hashlib
 import json
 import os
+import signal
 import sys
-import time
 import traceback
+import types
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +35,7 @@ import jax
 import numpy as np
 import pandas
 
+from unpinn import _files
 from unpinn.network import Architecture
 from unpinn.problem import Grid, Problem, Scalar, observe
 from unpinn.rivals import Task, _bayesian, run_method
@@ -154,8 +162,8 @@ def unlearning(directory: Path) -> str:
     """A whole run of the paper's method: baseline, partition, pruning, rounds, all outputs."""
     statement(directory)
     posed = pose(Configuration(str(directory / "decay.py"), "ppinn", seed=7))
-    run = execute_or_read(posed, directory / "run", watcher=moment, pictures=False)
-    return digest_of([digest_of_fit(run.fit), substance(run.records), files_of(directory / "run")])
+    run = execute_or_read(posed, directory / "run", watcher=moment, announce=moment, pictures=False)
+    return digest_of([digest_of_fit(run.fit), substance(run.records), files_of(directory)])
 
 
 def statement(directory: Path) -> None:
@@ -171,7 +179,7 @@ def studied(directory: Path, executor: Any) -> str:
     summary = run_study(graph, store, executor)
     if summary.failed:
         raise RuntimeError(f"runs failed: {summary.failed}")
-    return files_of(directory / "store")
+    return files_of(directory)
 
 
 def study(directory: Path) -> str:
@@ -245,10 +253,10 @@ def digest_of_fit(fit: Any) -> str:
 
 
 def files_of(directory: Path) -> str:
-    """All that the files under a directory say, but for times."""
+    """All that the files under a directory say, but for times and where the directory is."""
     from unpinn._files import read_arrays, read_json
 
-    found = {}
+    found: dict[str, Any] = {}
     for path in sorted(directory.rglob("*")):
         name = str(path.relative_to(directory))
         if path.suffix == ".safetensors":
@@ -261,7 +269,7 @@ def files_of(directory: Path) -> str:
             found[name] = frame.to_csv()
         elif path.suffix == ".csv":
             found[name] = path.read_text()
-    return digest_of(found)
+    return digest_of(json.loads(json.dumps(found).replace(str(directory), "")))
 
 
 def substance(content: Any) -> Any:
@@ -275,6 +283,60 @@ def digest_of(content: Any) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
+# -- dying while writing -----------------------------------------------------------------------
+
+_written = 0
+
+
+def watch_writing(fate: list | None) -> None:
+    """Count the files that are written, and die at the one and the point that fate names."""
+    point, fatal = fate or ("", 0)
+    write, flush, rename = _files.os.fdopen, os.fsync, os.replace
+
+    def die(here: str) -> None:
+        if here == point and _written == fatal:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    class Opened:
+        """A temporary file under way."""
+
+        def __init__(self, file: Any):
+            self._file = file
+
+        def __enter__(self):
+            die("open")
+            return self
+
+        def __exit__(self, *_: Any) -> None:
+            self._file.close()
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._file, name)
+
+        def write(self, content: bytes) -> None:
+            self._file.write(content[: len(content) // 2])
+            self._file.flush()
+            die("half")
+            self._file.write(content[len(content) // 2 :])
+
+    def opened(handle: int, mode: str) -> Opened:
+        global _written
+        _written += 1
+        return Opened(write(handle, mode))
+
+    def flushed(handle: int) -> None:
+        flush(handle)
+        die("flushed")
+
+    def renamed(old: Any, new: Any) -> None:
+        rename(old, new)
+        die("renamed")
+
+    system = types.SimpleNamespace(**vars(os))
+    system.fdopen, system.fsync, system.replace = opened, flushed, renamed
+    _files.os = system
+
+
 # -- the server -------------------------------------------------------------------------------
 
 
@@ -282,15 +344,17 @@ def serve() -> None:
     # Checkpoints as often as can be, so that a kill often meets one being written.
     Checkpoint.due = lambda self: True
     _bayesian.run_chain = functools.partial(run_chain, interval=0.0)
+    tell("ready")
     for line in sys.stdin:
         order = json.loads(line)
         child = os.fork()
         if not child:
             os.setsid()
             tell("child", os.getpid())
+            watch_writing(order.get("fate"))
             code = 0
             try:
-                tell("done", WORK[order["work"]](Path(order["directory"])))
+                tell("done", WORK[order["work"]](Path(order["directory"])), _written)
             except BaseException as error:
                 traceback.print_exc()
                 tell("failed", type(error).__name__, str(error).replace("\n", " "))
@@ -302,5 +366,4 @@ def serve() -> None:
 
 
 if __name__ == "__main__":
-    time.sleep(0)
     serve()

@@ -157,7 +157,7 @@ def read_harmonics(path: str | os.PathLike[str]) -> WakeHarmonics:
         raise UserError(
             f"Cannot read wake file {name!r} ({_reason(error)}): it is truncated or not an .npz "
             "archive, so generate or copy it again."
-        ) from error
+        ) from None
     _require_keys(name, missing, keys)
     for key in keys:
         _require_numbers(name, key, arrays[key])
@@ -213,7 +213,7 @@ def fetch_wake(directory: str | os.PathLike[str] | None = None) -> Path:
         raise UserError(
             f"Could not download the classical wake from {CLASSICAL_URL} "
             f"({type(error).__name__}): {advice}"
-        ) from error
+        ) from None
     finally:
         if temporary is not None and os.path.exists(temporary):
             os.unlink(temporary)
@@ -306,7 +306,7 @@ def _read_classical(file: Path) -> dict[str, np.ndarray]:
             raise UserError(
                 f"Cannot read wake file {file.name!r} ({_reason(error)}): it is truncated or not a "
                 "MATLAB version 5 file, so fetch or copy it again."
-            ) from error
+            ) from None
 
     shapes = {name: shape for name, shape, _ in attempt(whosmat)}
     _require_keys(file.name, [key for key in keys if key not in shapes], keys)

@@ -47,10 +47,11 @@ app = typer.Typer(
 )
 
 
-def _tell_version(wanted: bool) -> None:
+def _tell_version(wanted: bool) -> bool:
     if wanted:
         typer.echo(f"unpinn {__version__}")
         raise typer.Exit
+    return wanted
 
 
 @app.callback()

@@ -74,7 +74,7 @@ def run(
 
     prepare(threads)
     from unpinn.cli._progress import progress_lines
-    from unpinn.runs import Configuration, execute, parse_options, pose
+    from unpinn.runs import Configuration, check_method, execute, parse_options, pose
 
     levels = {"high": noise_high, "low": noise_low, "share": noise_share, "kind": noise_kind}
     asked = Configuration(
@@ -84,6 +84,7 @@ def run(
         data=None if data is None else str(data),
     )  # fmt: skip
     posed = pose(asked)
+    check_method(posed)
     silent = quiet or as_json
     if not silent:
         typer.echo(describe(posed))

@@ -9,9 +9,10 @@ import numpy as np
 
 from unpinn._errors import UserError
 from unpinn.readings._tables import Table
+from unpinn.readings._units import parse_unit
 
 _TIMESTAMP = re.compile(r"^\s*\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}|$)")
-_WITH_UNIT = re.compile(r"^\s*[-+]?\d[\d.,]*(?:[eE][-+]?\d+)?\s*[^\W\d_°µ%]+\S*\s*$")
+_WITH_UNIT = re.compile(r"^\s*[-+]?\d[\d.,]*(?:[eE][-+]?\d+)?\s*(\D.*?)\s*$")
 _MISSING_TEXTS = frozenset({"", "nan", "na", "n/a", "null", "none", "<na>", "nat"})
 
 
@@ -130,7 +131,7 @@ def _sentence(cell: Any, column: str, place: str, table: Table) -> str:
     shown = str(cell)
     shown = repr(shown if len(shown) <= 40 else shown[:37] + "...")
     where = f"{table.name}, {place}, column {column!r}: {shown}"
-    if isinstance(cell, str) and _WITH_UNIT.match(cell):
+    if isinstance(cell, str) and _carries_unit(cell):
         return (
             f"{where} carries a unit of its own; write plain numbers and put one unit for all of "
             f"them in the header, as in '{column} [mm]'"
@@ -138,3 +139,15 @@ def _sentence(cell: Any, column: str, place: str, table: Table) -> str:
     if _TIMESTAMP.match(str(cell)):
         return f"{where} is a date among numbers; only a time column that is all dates is read"
     return f"{where} is not a number; mend the cell, or leave it empty if the reading is missing"
+
+
+def _carries_unit(cell: str) -> bool:
+    """Whether a number is followed by what is a unit, and not by a slip of the keyboard."""
+    found = _WITH_UNIT.match(cell)
+    if found is None:
+        return False
+    try:
+        parse_unit(found.group(1))
+    except UserError:
+        return False
+    return True

@@ -118,7 +118,9 @@ def _sniff(path: Path) -> _Dialect:
     body = [line for line in lines[skipped + 1 : skipped + 200] if line.strip()]
     separator = _separator(header)
     try:
-        cells = next(csv.reader([header], delimiter=separator))
+        # Several blanks in a row separate like one.
+        line = header if separator != " " else " ".join(header.split())
+        cells = next(csv.reader([line], delimiter=separator))
     except csv.Error as error:
         raise UserError(f"{path.name} has no readable header ({error})") from None
     names = tuple(name.strip() for name in cells)

@@ -204,7 +204,9 @@ def _run(path: Path, doing: str, work: Callable[[], Any]) -> Any:
     except ProblemFileError:
         raise
     except UserError as error:
-        raise ProblemFileError(f"{path.name}{_line(error, path, ', line {}')}: {error}") from None
+        # What the user's own residual raised stands behind the sentence about it.
+        cause = error.__cause__ and _own(error.__cause__, path)
+        raise ProblemFileError(f"{path.name}{_line(error, path, ', line {}')}: {error}") from cause
     except SyntaxError as error:
         inside = error.filename is None or Path(error.filename).name == path.name
         line = f"line {error.lineno}: " if error.lineno else ""

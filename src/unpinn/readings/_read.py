@@ -227,11 +227,12 @@ def _check_worth(raw: Rows, problem: Problem, roles: Roles, table: Table) -> Non
             f"{table.name} has {entries} readings for {unknowns} unknown numbers "
             f"({', '.join(s.name for s in problem.scalars)}); at least as many are needed"
         )
-    if entries > 1 and all(_constant(column) for column in raw.values.T):
-        shown = float(raw.values[np.isfinite(raw.values)][0])
+    repeated = [column for column in raw.values.T if np.isfinite(column).sum() > 1]
+    if repeated and all(_constant(column) for column in raw.values.T):
+        shown = ", ".join(f"{column[np.isfinite(column)][0]:g}" for column in repeated)
         raise UserError(
             f"{table.name}: all readings of {', '.join(roles.quantities)} are identical "
-            f"({shown:g}), so nothing can be learnt from them; check the columns"
+            f"({shown}), so nothing can be learnt from them; check the columns"
         )
 
 

@@ -125,6 +125,13 @@ def single(raw: Rows, duplicates: str, dropped: list[Dropped]) -> Rows:
     values = raw.values.copy()
     values[kept] = merged
     merged_raw = replace(raw, values=values)
+    if duplicates == "average" and raw.sigma is not None:
+        # Independent errors shrink; the quantity that was read least often is the least sure.
+        there = numbers.count().replace(0, np.iinfo(np.int64).max).min(axis=1).to_numpy()
+        squares = pd.Series(raw.sigma[involved] ** 2).groupby(groups.to_numpy()).mean().to_numpy()
+        sigma = raw.sigma.copy()
+        sigma[kept] = np.sqrt(squares / there)
+        merged_raw = replace(merged_raw, sigma=sigma)
     same = "place, time and sensor" if raw.codes is not None else "place and values"
     reason = {
         "first": f"it repeats the {same} of an earlier row",

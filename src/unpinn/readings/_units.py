@@ -19,7 +19,7 @@ Dimensions = tuple[int, ...]
 _NONE: Dimensions = (0,) * 7
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
 _RAISED = re.compile("[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
-_TOKEN = re.compile(r"\s*(?:(\^?[-+]?\d+)|([A-Za-zµμ°Ωℓ%′″]+)|(\*\*|[*/·×()]))")
+_TOKEN = re.compile(r"\s*(?:(\^?[-+]?\d+)|([A-Za-zµμ°ÅΩℓ%′″]+)|(\*\*|[*/·×()]))")
 _LONGEST = 60
 _LARGEST_POWER = 12
 

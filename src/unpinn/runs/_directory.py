@@ -114,7 +114,7 @@ class RunDirectory:
         for name, value in description.items():
             if there.get(name) != value:
                 raise UserError(
-                    f"{self.path} holds a run with another {_words(name, there.get(name), value)}; "
+                    f"{self.path} holds another run ({_words(name, there.get(name), value)}); "
                     "choose another directory with --out, or discard that run with --force"
                 )
         if self.finished:
@@ -133,5 +133,5 @@ class RunDirectory:
 
 def _words(name: str, there: Any, wanted: Any) -> str:
     if name.endswith("_fingerprint"):
-        return f"{name.removesuffix('_fingerprint')} content"
-    return f"{name} ({there!r} instead of {wanted!r})"
+        return f"of another {name.removesuffix('_fingerprint')}"
+    return f"its {name} is {there!r}, not {wanted!r}"

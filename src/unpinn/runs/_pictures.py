@@ -60,8 +60,12 @@ def _figures(fits: dict[str, Fit], posed: Posed) -> Iterator[tuple[str, Figure]]
             if posed.problem.dimension == 3:
                 yield f"{name}-in-time", _slices(list(fits.values())[-1], posed, name)
     yield from _readings(list(fits.values())[-1], posed)
+    drawn: list[Fit] = []
     for label, fit in fits.items():
-        yield from _histories(label, fit, posed)
+        # Where the baseline was kept, its history is the result's as well.
+        if not any(np.array_equal(fit.history.rows, d.history.rows, equal_nan=True) for d in drawn):
+            drawn.append(fit)
+            yield from _histories(label, fit, posed)
 
 
 def _fields(fits: dict[str, Fit], posed: Posed, name: str) -> Figure:

@@ -45,7 +45,7 @@ def read_checkpoint(
     except Exception as error:  # a damaged archive fails in as many ways as it has bytes
         raise UserError(
             f"Cannot read the checkpoint {path.name!r} ({type(error).__name__}): {advice}"
-        ) from error
+        ) from None
     differing = sorted(key for key in settings if label.get(key) != settings[key])
     if differing:
         raise UserError(
