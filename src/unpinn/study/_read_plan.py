@@ -20,7 +20,7 @@ from unpinn.study._unlearning import UNLEARNING
 from unpinn.training import BUDGETS
 
 _TOP = ("title", "about", "defaults", "table", "note")
-_DEFAULTS = ("seeds", "budgets", *SETTINGS)
+_DEFAULTS = ("problems", "methods", "seeds", "quantities", "budgets", *SETTINGS)
 _TABLE = (
     "name", "title", "about", "problems", "methods", "variants", "seeds", "quantities", "printed",
     "figure", "axis", "budgets", "main", *SETTINGS,

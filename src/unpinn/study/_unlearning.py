@@ -7,13 +7,15 @@ from dataclasses import fields, replace
 from typing import Any
 
 from unpinn._errors import UserError
+from unpinn.training import Adam, Lbfgs, Stage
 from unpinn.unlearning import ByMixture, ByShare, ByThreshold, Recipe, Schedule, criterion
 
 _SCHEDULE = tuple(f.name for f in fields(Schedule) if f.name != "total")
-_RECIPE = ("residual_weight", "rounds", "accept")
+_RECIPE = ("residual_weight", "rounds", "accept", "tolerance")
+_LENGTHS = {"adam": Adam, "lbfgs": Lbfgs}
 _MIXTURE = ("cut", "soft")
 UNLEARNING = (
-    "share", "threshold", *_MIXTURE, *_SCHEDULE, "single", "prune", "physics", *_RECIPE,
+    "share", "threshold", *_MIXTURE, *_SCHEDULE, "single", "prune", "physics", *_RECIPE, *_LENGTHS,
 )  # fmt: skip
 """What of an unlearning a study can set."""
 
@@ -24,7 +26,8 @@ def changed_recipe(recipe: Recipe, changes: Mapping[str, Any]) -> Recipe:
     `share` or `threshold` replace the rule of the partition, `cut` and `soft` change that of a
     mixture; `prune = false` removes no neuron, `single = true` removes all in one step, `layers`
     is how many layers are pruned, counted from the input, or a list of them; `physics` is the
-    equations' weight in fine-tuning. All others are those of the schedule and of the recipe.
+    equations' weight in fine-tuning, whatever the noise; `adam` and `lbfgs` are the lengths of such
+    stages of it, zero leaving them out. All others are those of the schedule and of the recipe.
 
     >>> from unpinn.unlearning import paper_recipe
     >>> changed = changed_recipe(paper_recipe(True), {"share": 0.6, "layers": 2})
@@ -50,7 +53,13 @@ def changed_recipe(recipe: Recipe, changes: Mapping[str, Any]) -> Recipe:
         raise UserError(f"nothing is pruned, so {next(iter(schedule))!r} cannot be set")
     if "physics" in changes:
         weights = {**recipe.weights, "equations": float(changes["physics"])}
-        recipe = replace(recipe, weights=weights)
+        recipe = replace(recipe, weights=weights, tolerance=None)
+    lengths = {kind: changes[name] for name, kind in _LENGTHS.items() if name in changes}
+    if lengths:
+        stages, later = (_with_lengths(s, lengths) for s in (recipe.stages, recipe.later or ()))
+        if not stages:
+            raise UserError("nothing would be left of the fine-tuning; leave one of its stages in")
+        recipe = replace(recipe, stages=stages, later=later or None)
     return replace(recipe, **{name: changes[name] for name in _RECIPE if name in changes})
 
 
@@ -68,6 +77,17 @@ def _rule(recipe: Recipe, changes: Mapping[str, Any]):
         kept = recipe.rule if isinstance(recipe.rule, ByMixture) else ByMixture()
         return replace(kept, **mixture)
     return recipe.rule
+
+
+def _with_lengths(stages: tuple[Stage, ...], lengths: Mapping[type, Any]) -> tuple[Stage, ...]:
+    changed = []
+    for stage in stages:
+        length = lengths.get(type(stage), stage.length)
+        if not isinstance(length, int) or length < 0:
+            raise UserError(f"a stage's length must be a whole number from 0, not {length!r}")
+        if length:
+            changed.append(stage.scaled_to(length / stage.length))
+    return tuple(changed)
 
 
 def _layers(layers: Any) -> tuple[int, ...]:
