@@ -11,7 +11,7 @@ from unpinn.network import Architecture
 from unpinn.problem import Condition, Observations, Problem, Scalar, Sobol, observe
 from unpinn.rivals import Task, run_method
 from unpinn.training import Adam, Fit, Lbfgs, Protocol, Quiet
-from unpinn.unlearning import ByMixture, Recipe, Schedule
+from unpinn.unlearning import ByShare, Recipe, Schedule
 
 # Options that make a method as short as the rest; the law is the same for any values.
 SHORT = {
@@ -77,5 +77,5 @@ def world() -> World:
             (Adam(16, groups=("data",)), Lbfgs(8)), scaled=False, architecture=network
         ),
     }
-    recipe = Recipe("tiny", ByMixture(), Schedule(steps=4), (Adam(10),))
+    recipe = Recipe("tiny", ByShare(0.7), Schedule(steps=4), (Adam(10),))
     return World(problem, observe(problem, x, values), sigma, protocols, recipe)

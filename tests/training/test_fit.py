@@ -184,7 +184,11 @@ def test_everything_comes_back_from_disk(decorated, case, tmp_path):
     assert found.history.stages == decorated.history.stages
     assert np.array_equal(found.history.rows, decorated.history.rows, equal_nan=True)
     assert found.observations.fingerprint == case.observations.fingerprint
-    assert same(vars(found.partition), vars(decorated.partition))
+    assert found.partition.noise == decorated.partition.noise
+    for name in ("misfit", "residual", "score", "retained", "weight", "posterior"):
+        assert same(getattr(found.partition, name), getattr(decorated.partition, name))
+    for name in ("threshold", "rule"):
+        assert getattr(found.partition, name) == getattr(decorated.partition, name)
     assert same(
         [(s.scores, s.removed) for s in found.pruning.steps],
         [(s.scores, s.removed) for s in decorated.pruning.steps],
@@ -308,7 +312,7 @@ def test_an_unknown_that_ends_at_its_bound_is_reported(tiny):
     )
     points = np.linspace(0, 1, 12)[:, None]
     observations = observe(problem, points, 5 * points[:, 0])
-    fit = train(problem, observations, tiny(Adam(epochs=1500, rate=5e-2)))
+    fit = train(problem, observations, tiny(Adam(epochs=4000, rate=5e-2)))
     assert 0.9 <= fit.unknowns["k"] <= 1.1
     assert fit.unknowns["k"] > 1.0999
     assert fit.details["at_bound"] == ["k"]

@@ -49,7 +49,7 @@ class UnknownRow:
 def number(value: Any, digits: int = 4) -> str:
     """A number for people to read.
 
-    >>> number(0.00012345), number(123456.0), number(-2.0), number(None)
+    >>> number(0.00012351), number(123456.0), number(-2.0), number(None)
     ('1.235×10⁻⁴', '1.235×10⁵', '−2', '–')
     """
     if value is None or not math.isfinite(value):

@@ -127,7 +127,7 @@ def mean_and_deviation(samples: np.ndarray) -> Band:
     samples = np.asarray(samples, np.float64)
     if len(samples) < 2:
         raise UserError("a spread needs two members or more")
-    return samples.mean(axis=0), samples.std(axis=0, ddof=1)
+    return np.asarray(samples.mean(axis=0)), np.asarray(samples.std(axis=0, ddof=1))
 
 
 def around(middle: Any, deviation: Any, count: int, level: float, predictive: bool) -> Band:
@@ -144,7 +144,7 @@ def around(middle: Any, deviation: Any, count: int, level: float, predictive: bo
 
     half = float(t.ppf((1 + level) / 2, count - 1)) * np.asarray(deviation)
     half = half * np.sqrt(1 + 1 / count) if predictive else half
-    return middle - half, middle + half
+    return np.asarray(middle - half), np.asarray(middle + half)
 
 
 def ends(band: Band) -> Interval:

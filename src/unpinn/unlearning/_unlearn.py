@@ -43,7 +43,7 @@ def unlearn(
     observations = _check(fit)
     if partition is not None:
         # Nothing will be learnt about the readings on the way, so all rounds are one.
-        recipe = recipe.scaled_to(recipe.rounds).once()
+        recipe = recipe.scaled_to(float(recipe.rounds)).once()
     current = fit
     for number in range(recipe.rounds):
         # Part I: which readings to trust.

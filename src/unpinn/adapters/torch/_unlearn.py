@@ -74,7 +74,9 @@ def unlearn(
     >>> x = torch.linspace(-1, 1, 40)[:, None]
     >>> slope = lambda net, x: torch.autograd.grad(net(x).sum(), x, create_graph=True)[0] - 1.0
     >>> recipe = default_recipe().scaled_to(0.02)
-    >>> result = unlearn(net, x, net(x) + 0.01 * torch.cos(40 * x), slope, recipe)
+    >>> broken = torch.arange(40)[:, None] % 4 == 0
+    >>> values = (net(x) + torch.where(broken, 1.0, 0.01) * torch.cos(40 * x)).detach()
+    >>> result = unlearn(net, x, values, slope, recipe)
     >>> type(result.module).__name__, result.pruning.before
     ('Sequential', (8,))
     """
