@@ -28,7 +28,7 @@ from unpinn.rivals import _checks as checks
 from unpinn.rivals._chain import Chain, Sampler, effective_sample_size, run_chain
 from unpinn.rivals._method import Method, Task, register
 from unpinn.rivals._working import objective_of
-from unpinn.training import Fit, Objective
+from unpinn.training import Fit, Objective, Protocol
 from unpinn.training._stages import flatten, rebuild
 
 _STREAM = 70
@@ -111,11 +111,15 @@ def _settings(task: Task) -> tuple[Sampler, dict[str, float | None], str]:
 
 
 def _steps(task: Task) -> int:
-    """Leapfrog steps of a trajectory: as many as a seventh of the baseline's epochs pays for."""
     if task.options["steps"] is not None:
         return checks.whole(task, "bpinn", "steps", 1)
+    return usual_steps(task.protocol)
+
+
+def usual_steps(protocol: Protocol) -> int:
+    """Leapfrog steps of a trajectory: as many as a seventh of the baseline's epochs pays for."""
     # An epoch on the readings alone costs about a third of a gradient of everything.
-    return 10 if tuple(task.protocol.stages[0].groups) == ("data",) else 30
+    return 10 if tuple(protocol.stages[0].groups) == ("data",) else 30
 
 
 def _group(objective: Objective, name: str) -> str:

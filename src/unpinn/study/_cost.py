@@ -7,6 +7,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from unpinn.rivals import method_named
+from unpinn.rivals._bayesian import usual_steps
 from unpinn.runs import Posed
 from unpinn.training import Adam, Stage
 
@@ -48,7 +49,8 @@ def cost_of(run: Run, posed: Posed) -> float:
         # So many gradients, whatever the budget.
         asked = {**method.options, **run.configuration.options}
         draws = asked["burn_in"] + asked["samples"]
-        return _START + _stage(Adam(epochs=draws * asked["steps"]), posed)
+        steps = asked["steps"] or usual_steps(posed.protocol)
+        return _START + _stage(Adam(epochs=draws * steps), posed)
     if method.needs_baseline and method.name not in ("rt", "mad"):
         pruned = posed.recipe.schedule is not None and method.name != "ft"
         return _START + tuning * (_PRUNED if pruned else 1.0)
