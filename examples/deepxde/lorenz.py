@@ -31,6 +31,11 @@ def trajectory(times: np.ndarray) -> np.ndarray:
     return found.sol(times).T
 
 
+def always(value: float):
+    """A constant; of one argument, since DeepXDE counts them."""
+    return lambda _: value
+
+
 def build(seed: int) -> Case:
     dde.config.set_random_seed(seed)
     s, r, b = (dde.Variable(1.0) for _ in range(3))
@@ -49,7 +54,7 @@ def build(seed: int) -> Case:
     times = np.random.default_rng(seed).uniform(0, END, (READINGS, 1))
     values, is_bad = spoil(trajectory(times[:, 0]), seed + 1, good=0.2, bad=6.0)
     start = [
-        dde.icbc.IC(domain, lambda _, v=value: v, lambda _, there: there, component=k)
+        dde.icbc.IC(domain, always(value), lambda _, there: there, component=k)
         for k, value in enumerate(START)
     ]
     read = [dde.icbc.PointSetBC(times, values[:, k : k + 1], component=k) for k in range(3)]

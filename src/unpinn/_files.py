@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import math
 import os
@@ -15,13 +16,16 @@ import numpy as np
 
 from unpinn._errors import UserError
 
+# What a file is called while it is written; a killed process leaves it behind.
+PARTIAL = ".partial"
+
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Write atomically: a temporary neighbour, flushed to disk, then renamed over the target."""
     path = Path(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        handle, temporary = tempfile.mkstemp(PARTIAL, f".{path.name}.", path.parent)
     except OSError as error:
         raise UserError(f"cannot write {path}: {_why(error)}") from None
     try:
@@ -31,6 +35,7 @@ def write_bytes(path: Path, content: bytes) -> None:
             os.fsync(file.fileno())
         os.chmod(temporary, 0o644)
         os.replace(temporary, path)
+        _flush_names(path.parent)
     except OSError as error:
         _remove(temporary)
         raise UserError(f"cannot write {path}: {_why(error)}") from None
@@ -66,9 +71,9 @@ def write_arrays(path: Path, arrays: Mapping[str, Any], about: Any = None) -> No
 
     # Not `ascontiguousarray`, which would turn a number into an array of one.
     dense = {name: np.asarray(array, order="C") for name, array in arrays.items()}
-    metadata = {"about": json.dumps(plain(about), allow_nan=False)}
+    told = json.dumps(plain(about), allow_nan=False)
     try:
-        content = save(dense, metadata)
+        content = save(dense, {"about": told, "digest": _digest(dense, told)})
     except SafetensorError as error:
         raise UserError(f"cannot write {path}: {error}") from None
     write_bytes(path, content)
@@ -80,12 +85,30 @@ def read_arrays(path: Path) -> tuple[dict[str, np.ndarray], Any]:
 
     try:
         with safe_open(str(path), "np") as file:
-            about = json.loads((file.metadata() or {}).get("about", "null"))
-            return {name: file.get_tensor(name) for name in file.keys()}, about  # noqa: SIM118
+            metadata = file.metadata() or {}
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        told = metadata.get("about", "null")
+        # Files of other programs have none.
+        if "digest" in metadata and metadata["digest"] != _digest(arrays, told):
+            raise UserError(
+                f"{path} is damaged: its content is not what was written, by its checksum"
+            )
+        return arrays, json.loads(told)
     except OSError as error:
         raise UserError(f"cannot read {path}: {_why(error)}") from None
     except (SafetensorError, ValueError, RecursionError, TypeError, KeyError) as error:
         raise UserError(f"{path} is not a readable safetensors file ({error})") from None
+
+
+def sweep(directory: Path, name: str = "*") -> None:
+    """Remove what killed processes left half written; to be called by who holds the directory.
+
+    Arguments:
+        directory: where to look, folders inside included.
+        name: of the files that were being written.
+    """
+    for path in directory.rglob(f".{name}.*{PARTIAL}"):
+        _remove(str(path))
 
 
 def plain(value: Any) -> Any:
@@ -101,6 +124,27 @@ def plain(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return str(value)
+
+
+def _digest(arrays: Mapping[str, np.ndarray], about: str) -> str:
+    """Of arrays and a description: a flipped bit would else be a number like any other."""
+    digest = hashlib.sha256(about.encode())
+    for name in sorted(arrays):
+        array = arrays[name]
+        array = array.astype(array.dtype.newbyteorder("<"), copy=False)
+        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def _flush_names(directory: Path) -> None:
+    """Have the new name outlast a power cut, where the system can."""
+    with contextlib.suppress(OSError):
+        handle = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def _why(error: OSError) -> str:

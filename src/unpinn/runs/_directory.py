@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from unpinn._errors import UserError
-from unpinn._files import read_json, write_json
+from unpinn._files import read_json, sweep, write_json
 from unpinn.runs._lock import locked
 
 FORMAT = 1
@@ -86,6 +86,8 @@ class RunDirectory:
         """
         self._make()
         with locked(self.path):
+            # A folder that is not (yet) a run's may hold files that are somebody else's.
+            sweep(self.path, "*" if self.is_run() else self.configuration.name)
             if force and self.is_run():
                 self._discard()
             self._check(description, force)

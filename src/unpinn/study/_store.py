@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from unpinn._errors import UserError
-from unpinn._files import read_arrays, read_json, write_arrays, write_json
+from unpinn._files import read_arrays, read_json, sweep, write_arrays, write_json
 from unpinn.problem import Problem
 from unpinn.runs import RunDirectory
 from unpinn.runs._directory import FORMAT
@@ -117,6 +117,7 @@ class Store:
                 stack.enter_context(locked(place.path))
             except UserError as error:
                 raise BusyError(str(error)) from None
+            sweep(place.path)
             if not place.configuration.exists():
                 write_json(place.configuration, {"format": FORMAT, **content})
             yield place

@@ -73,7 +73,7 @@ def load(directory: Any, problem: Problem | None = None) -> Fit:
         if about["format"] != FORMAT:
             raise UserError(f"{path} was written in format {about['format']}, not {FORMAT}")
         problem = problem or _find_problem(path, about["problem"])
-        if problem.fingerprint != about["problem"]["fingerprint"]:
+        if not _is_of(problem, about):
             raise UserError(f"{path} holds a fit of another problem than the one passed")
         arrays, _ = read_arrays(path / "fit.safetensors")
         protocol = Protocol.from_dict(about["protocol"])
@@ -131,6 +131,22 @@ def _description(fit: Fit) -> dict[str, Any]:
             "picks": getattr(fit.model.network, "picks", None),
         },
     }
+
+
+def _is_of(problem: Problem, about: dict[str, Any]) -> bool:
+    """Whether a fit is of this problem, as far as can be told.
+
+    A fingerprint follows the byte code, which every version of Python writes differently: what
+    another version wrote is known by its names.
+    """
+    told, layout = about["problem"], about["model"]["layout"]
+    if told["fingerprint"] == problem.fingerprint:
+        return True
+    minor = lambda version: str(version).split(".")[:2]  # noqa: E731
+    if minor(about["versions"]["python"]) == minor(Versions.here().python):
+        return False
+    names = (list(problem.coordinates), list(problem.columns))
+    return told["name"] == problem.name and names == (layout["coordinates"], layout["columns"])
 
 
 def _find_problem(path: Path, about: dict[str, Any]) -> Problem:
