@@ -81,6 +81,8 @@ def study(
         _tell_plan(graph, kept, choice, workers)
         return
     summary = None if only_report else _run(graph, kept, workers, scheduler, slurm, keep_weights)
+    if not only_report:
+        _examine(graph, kept)
     where = report or store / f"report-{'-'.join(Path(p).stem for p in plans)}-{budget}"
     _report(graph, kept, where, budget)
     if summary is not None:
@@ -112,6 +114,13 @@ def _run(
         again = shlex.join(["unpinn", *sys.argv[1:]])
         typer.echo(f"\nunpinn: interrupted; `{again}` goes on where it stopped", err=True)
         raise typer.Exit(INTERRUPTED) from None
+
+
+def _examine(graph: Graph, store: Store) -> None:
+    """Ask the networks that stand what tables want to know of them."""
+    from unpinn.study import examine
+
+    examine(graph, store, lambda line: typer.echo(f"asked {line}", err=True))
 
 
 def _executor(workers: int | None, scheduler: str | None, slurm: bool) -> Executor:

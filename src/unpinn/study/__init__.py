@@ -1,5 +1,6 @@
 """Many runs: plan, execute on one machine or a cluster, keep, tabulate."""
 
+from unpinn.study._afterwards import examine as examine
 from unpinn.study._cluster import Cluster as Cluster
 from unpinn.study._cluster import connect as connect
 from unpinn.study._dry_run import DryRun as DryRun

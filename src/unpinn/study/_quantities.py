@@ -28,7 +28,20 @@ QUANTITIES: dict[str, tuple[str, str]] = {
 }
 """For each name, its place in a record and what it is called."""
 
-_GROUPS = ("fields", "unknowns", "unknown_errors", "headline", "estimated_noise")
+_GROUPS = (
+    "fields", "unknowns", "unknown_errors", "headline", "estimated_noise", "intervals",
+    "forgetting",
+)  # fmt: skip
+_WORDS = {
+    "coverage": "share of 90 % intervals that hold the truth",
+    "width_to_error": "mean width over mean error of 90 % intervals (4.1 where they are right)",
+    "coverage_of_unknowns": "share of 90 % intervals of numbers that hold the truth",
+    "distance": "distance of predictions from the retrained network's",
+    "misfit_statistic": "largest gap to the retrained network's misfits on the suspects",
+    "misfit_shift": "mean shift of misfits on the suspects, over the retrained network's",
+    "membership": "chance to tell a suspect that was seen from a fresh reading (.5 is forgotten)",
+    "membership_retrained": "the same for the retrained network",
+}
 # Of these, more is better.
 _MORE = ("detection_auc", "precision", "recall")
 # And these are neither good nor bad.
@@ -57,6 +70,10 @@ def title_of(name: str) -> str:
         return f"{parts[1]} error of {parts[0]}"
     if group == "fields" and len(parts) == 2:
         return f"{parts[1]} of {parts[0]}"
+    if group == "intervals" and len(parts) == 2:
+        return f"{_WORDS.get(parts[1], parts[1])}, {parts[0]}"
+    if group == "forgetting" and len(parts) == 1:
+        return _WORDS.get(parts[0], parts[0])
     return " ".join(parts)
 
 
@@ -77,6 +94,10 @@ def value_of(record: Mapping[str, Any], name: str) -> float | None:
 
 def better(name: str) -> int:
     """1 where more is better, -1 where less is, 0 where it is neither good nor bad."""
-    if name in _NEITHER or name.partition(".")[0] in ("unknowns", "estimated_noise"):
+    group = name.partition(".")[0]
+    if name in _NEITHER or group in ("unknowns", "estimated_noise", "intervals"):
+        return 0
+    # The nearer to a half, the better: neither more nor less is.
+    if name.startswith("forgetting.membership"):
         return 0
     return 1 if name in _MORE else -1

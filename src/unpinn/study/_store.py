@@ -7,6 +7,7 @@
         fit/                  the result with its weights, unless they are not kept
         fields.safetensors    the reconstructed fields on a grid for pictures
         metrics.json          its record; written last, so a directory with it is finished
+        afterwards.json       what was asked of the network later on
         failure.json          instead: why it failed
 
 Every file appears by a rename, never half written. The system's lock on a directory keeps two
@@ -65,8 +66,15 @@ class Store:
         return (self.place(address).fit / "fit.json").exists()
 
     def record(self, address: str) -> dict[str, Any] | None:
-        """What the run achieved, if it is finished."""
-        return read_json(self.place(address).metrics)[-1] if self.done(address) else None
+        """What the run achieved, if it is finished, with what was asked of it later on."""
+        if not self.done(address):
+            return None
+        return read_json(self.place(address).metrics)[-1] | nested(self.afterwards(address))
+
+    def afterwards(self, address: str) -> dict[str, Any]:
+        """Answers that a finished run gave later on, by question."""
+        path = self._afterwards(address)
+        return read_json(path) if path.exists() else {}
 
     def failure(self, address: str) -> dict[str, Any] | None:
         """Why it failed, if it did and has not been finished since."""
@@ -152,6 +160,10 @@ class Store:
         (place.path / "failure.json").unlink(missing_ok=True)
         self.clean(address)
 
+    def publish_afterwards(self, address: str, answers: Mapping[str, Any]) -> None:
+        """Keep what a finished run answered later on."""
+        write_json(self._afterwards(address), answers)
+
     def publish_failure(self, address: str, reason: str, details: str = "") -> None:
         """Keep the reason of a failure; checkpoints stay, so that a repetition can go on."""
         place = self.place(address)
@@ -166,6 +178,9 @@ class Store:
         shutil.rmtree(place.checkpoints, ignore_errors=True)
         (place.path / "progress.json").unlink(missing_ok=True)
 
+    def _afterwards(self, address: str) -> Path:
+        return self.place(address).path / "afterwards.json"
+
     def drop_weights(self, address: str) -> None:
         """Discard a finished run's weights; its record and its fields stay."""
         if self.done(address):
@@ -175,3 +190,19 @@ class Store:
 def now() -> str:
     """The time, to the second."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+def nested(answers: Mapping[str, Any]) -> dict[str, Any]:
+    """Answers by question as parts of a record: "intervals.laplace" under intervals and laplace.
+
+    >>> nested({"forgetting": {"distance": 0.1}, "intervals.laplace": {"coverage": 0.9}})
+    {'forgetting': {'distance': 0.1}, 'intervals': {'laplace': {'coverage': 0.9}}}
+    """
+    found: dict[str, Any] = {}
+    for question, answer in answers.items():
+        group, dot, part = question.partition(".")
+        if dot:
+            found.setdefault(group, {})[part] = answer
+        else:
+            found[group] = answer
+    return found
