@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from unpinn._errors import UserError
 from unpinn.problem import Derivative, DerivativeError, FieldValue
-from unpinn.problem._derivatives import parse_attribute
+from unpinn.problem._derivatives import HIGHEST_ORDER, parse_attribute
 
 XT = ("x", "t")
 
@@ -188,3 +188,12 @@ def test_a_mapping_from_derivatives_passes_through_compiled_functions():
     doubled = jax.jit(lambda values: {key: 2 * value for key, value in values.items()})(values)
     np.testing.assert_array_equal(doubled[Derivative("u", "laplacian")], [2.0, 2.0])
     np.testing.assert_array_equal(doubled[Derivative("u", (1, 0))], [0.0, 0.0])
+
+
+def test_an_order_beyond_the_range_of_numbers_is_refused_and_the_one_before_is_not():
+    asked = FieldValue("u", XT, lambda derivative: derivative)
+    assert asked.d("x", HIGHEST_ORDER).order == HIGHEST_ORDER
+    with pytest.raises(DerivativeError, match=f"no more than order {HIGHEST_ORDER}"):
+        asked.d("x", HIGHEST_ORDER, "t")
+    with pytest.raises(DerivativeError, match="order 31"):
+        getattr(asked, "x" * 31)

@@ -31,6 +31,13 @@ def read(values=(1.0, 2.0, 3.0), points=POINTS, **parts):
 MISTAKES = {
     "unknown name": (lambda: stated(equations={"wave": lambda u, speed: u.tt}), "'speed'"),
     "misspelt derivative": (lambda: stated(equations={"wave": lambda u: u.tz}), "wave.*u.tz"),
+    "order that no network gives": (
+        lambda: stated(equations={"wave": lambda u: u.d("x", 30, "t")}),
+        "wave.*order 31 is asked for.*no more than order 30",
+    ),
+    "two orders for one coordinate": (
+        lambda: stated(equations={"wave": lambda u: u.d("x", 2, 3)}), r"wave.*u\.d\('x', 2, 3\)",
+    ),
     "scalar residual": (lambda: stated(equations={"wave": lambda u: 1.0}), "wave.*a single number"),
     "residual of a wrong count": (
         lambda: stated(equations={"wave": lambda u: u.value[:2]}),

@@ -8,12 +8,21 @@ from typing import Annotated, Any
 import typer
 
 Name = Annotated[str | None, typer.Argument(help="One of them, to see more of it.")]
-Picture = Annotated[Path | None, typer.Option(help="Draw its points into this file (.png, .pdf).")]
+Picture = Annotated[
+    Path | None,
+    typer.Option(help="Draw its points into this file (.png, .pdf, .svg); NAME.png unless told."),
+]
+Drawn = Annotated[bool, typer.Option("--no-picture", help="Draw nothing.")]
 PresetName = Annotated[str, typer.Option(help="Whose settings: paper or released.")]
 
 
-def problems(name: Name = None, picture: Picture = None, preset: PresetName = "paper") -> None:
-    """List the benchmark problems, or show one."""
+def problems(
+    name: Name = None,
+    picture: Picture = None,
+    no_picture: Drawn = False,
+    preset: PresetName = "paper",
+) -> None:
+    """List the benchmark problems, or show one with its points as a picture."""
     from unpinn._errors import UserError
     from unpinn.cli._machine import prepare
 
@@ -25,14 +34,17 @@ def problems(name: Name = None, picture: Picture = None, preset: PresetName = "p
         if picture is not None:
             raise UserError("--picture needs a problem's name")
         body = [_line(benchmark(known, preset)) for known in BENCHMARKS]
-        print_table(["problem", "equation", "unknown", "readings", "errors of readings"], body)
+        head = ["problem", "equation", "unknown", "readings", "errors of readings"]
+        print_table(head, body, words=3)
         return
+    if picture is not None and no_picture:
+        raise UserError("--picture and --no-picture contradict each other; give one of them")
     bench = benchmark(name, preset)
+    drawn = None if no_picture else _draw(bench, picture)
     for label, text in _facts(bench):
         typer.echo(f"{label:<12}{text}")
-    if picture is not None:
-        _draw(bench, picture)
-        typer.echo(f"drawn in {picture}")
+    if drawn is not None:
+        typer.echo(f"{'picture':<12}{drawn}")
 
 
 def _line(bench: Any) -> list[str]:
@@ -54,7 +66,7 @@ def _facts(bench: Any) -> list[tuple[str, str]]:
     points = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
     conditions = ", ".join(condition.name for condition in problem.conditions) or "none"
     truth = ", ".join(f"{name} = {value:g}" for name, value in bench.true_scalars.items())
-    stages = ", then ".join(f"{s.length} of {s.kind}" for s in bench.protocol.stages)
+    stages = ", then ".join(_in_words(stage) for stage in bench.protocol.stages)
     facts = [
         ("problem", f"{bench.name}: {bench.title}"),
         ("equation", bench.equation),
@@ -66,18 +78,30 @@ def _facts(bench: Any) -> list[tuple[str, str]]:
         ("read", f"{', '.join(bench.observed)}, {bench.noise}"),
         ("points", points),
         ("judged on", bench.headline.name),
-        ("the paper", f"trains {stages}"),
+        ("the paper", f"trains by {stages}"),
+        ("try it", f"unpinn run {bench.name}"),
     ]
     return [(label, text) for label, text in facts if text]
 
 
-def _draw(bench: Any, path: Path) -> None:
+def _in_words(stage: Any) -> str:
+    kind, unit = {"adam": ("Adam", "epochs"), "lbfgs": ("L-BFGS", "iterations")}[stage.kind]
+    alone = " on the readings alone" if tuple(stage.groups) == ("data",) else ""
+    return f"{stage.length:,} {unit} of {kind}{alone}"
+
+
+def _draw(bench: Any, asked: Path | None) -> str:
+    """Draw the points, and say where; only a file that was named is written over."""
     import io
 
     from unpinn._errors import UserError
     from unpinn._files import write_bytes
     from unpinn.report._pictures import point_layout
 
+    usual = bench.name if bench.preset == "paper" else f"{bench.name}-{bench.preset}"
+    path = asked or Path(f"{usual}.png")
+    if asked is None and path.exists():
+        return f"{path} is there already; --picture {path} draws it anew"
     problem = bench.problem
     conditions = {
         condition.name: problem.condition_points(number, 0)
@@ -87,12 +111,13 @@ def _draw(bench: Any, path: Path) -> None:
         bench.reading_points(), problem.collocation_points(0), conditions,
         axes=tuple(problem.coordinates), domain=tuple(problem.coordinates.values()),
     )  # fmt: skip
-    kind = path.suffix.removeprefix(".").lower() or "png"
+    kind = path.suffix.removeprefix(".").lower()
     if kind not in figure.canvas.get_supported_filetypes():
         raise UserError(f"no picture can be drawn as {path.suffix!r}; use .png, .pdf or .svg")
     buffer = io.BytesIO()
     figure.savefig(buffer, format=kind)
     write_bytes(path, buffer.getvalue())
+    return str(path)
 
 
 def add_to(app: typer.Typer) -> None:

@@ -143,7 +143,13 @@ def _tell(done: Run, silent: bool, as_json: bool) -> None:
         typer.echo(done.fit.status.reason)
     for name in done.fit.details.get("at_bound", []):
         typer.echo(f"warning: {name} ended at a bound, so the bound decided the value")
-    typer.echo(f"everything is in {done.directory}")
+    typer.echo(where(done.directory))
+
+
+def where(directory: Path | None) -> str:
+    """Where the results are, and which file to open."""
+    page = Path(directory or "") / "index.html"
+    return f"everything is in {directory}" + (f"; open {page}" if page.exists() else "")
 
 
 def print_json(records: Any) -> None:

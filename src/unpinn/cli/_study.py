@@ -40,6 +40,10 @@ Report = Annotated[
 OnlyReport = Annotated[
     bool, typer.Option("--only-report", help="Run nothing; report on what is there.")
 ]
+Take = Annotated[
+    list[Path] | None,
+    typer.Option(metavar="STORE", help="First take over what other stores have, without weights."),
+]
 KeepWeights = Annotated[bool, typer.Option(help="Keep every network in the store.")]
 
 
@@ -57,6 +61,7 @@ def study(
     dry_run: DryRun = False,
     report: Report = None,
     only_report: OnlyReport = False,
+    take: Take = None,
     keep_weights: KeepWeights = True,
 ) -> None:
     """Run a study: everything that its store lacks, then its tables, pictures and page.
@@ -64,7 +69,7 @@ def study(
     A study that was interrupted, in whatever way, goes on where it stopped when the same command
     is repeated; runs that are done are never done again.
     """
-    _check(workers, scheduler, slurm, dry_run, only_report)
+    _check(workers, scheduler, slurm, dry_run, only_report, bool(take))
     from unpinn.cli._machine import prepare
 
     prepare()
@@ -77,6 +82,9 @@ def study(
     kept = Store(store)
     for line in _notes(graph, choice):
         typer.echo(line, err=True)
+    for other in take or ():
+        count = kept.take(Store(other), graph.nodes, graph.drawn)
+        typer.echo(f"{count} runs taken over from {other}", err=True)
     if dry_run:
         _tell_plan(graph, kept, choice, workers)
         return
@@ -90,7 +98,12 @@ def study(
 
 
 def _check(
-    workers: int | None, scheduler: str | None, slurm: bool, dry_run: bool, only_report: bool
+    workers: int | None,
+    scheduler: str | None,
+    slurm: bool,
+    dry_run: bool,
+    only_report: bool,
+    take: bool,
 ) -> None:
     if workers is not None and workers < 1:
         raise UserError(f"--workers must be 1 or more, not {workers}")
@@ -100,6 +113,8 @@ def _check(
         raise UserError("a scheduler has its own workers; leave out --workers or --scheduler")
     if dry_run and only_report:
         raise UserError("--dry-run writes nothing and --only-report runs nothing; give one of them")
+    if dry_run and take:
+        raise UserError("--dry-run writes nothing, so it cannot --take anything; leave one out")
 
 
 def _run(

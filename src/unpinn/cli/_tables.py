@@ -48,8 +48,17 @@ def print_methods(records: Sequence[Record], title: str) -> None:
     print_table(["method", *labels], body, title)
 
 
-def print_table(head: Sequence[str], body: Sequence[Sequence[str]], title: str = "") -> None:
-    """Print rows under a head."""
+def print_table(
+    head: Sequence[str], body: Sequence[Sequence[str]], title: str = "", words: int = 1
+) -> None:
+    """Print rows under a head.
+
+    Arguments:
+        head: what the columns are called.
+        body: rows of as many cells.
+        title: a line above.
+        words: how many of the first columns hold words, which begin at the left.
+    """
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -57,7 +66,7 @@ def print_table(head: Sequence[str], body: Sequence[Sequence[str]], title: str =
     console = Console()
     table = Table(box=_box(console), title_justify="left", pad_edge=False)
     for number, name in enumerate(head):
-        table.add_column(Text(name), justify="left" if number == 0 else "right", overflow="fold")
+        table.add_column(Text(name), justify="left" if number < words else "right", overflow="fold")
     for row in body:
         table.add_row(*(Text(str(cell)) for cell in row))
     if title:

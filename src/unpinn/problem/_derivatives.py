@@ -13,6 +13,10 @@ import numpy as np
 from unpinn._errors import UserError
 
 
+# The factorials in a Taylor series of a higher order leave the range of single precision.
+HIGHEST_ORDER = 30
+
+
 class DerivativeError(UserError, AttributeError):
     """An equation asks a field for something that is no derivative of it."""
 
@@ -117,7 +121,7 @@ class FieldValue:
                     f"order of 1 or more or by nothing; the coordinates are "
                     f"{', '.join(self._coordinates)}"
                 )
-        return self._look_up(Derivative(self._field, tuple(counts.values())))
+        return self._derivative(tuple(counts.values()))
 
     def __getattr__(self, name: str):
         if name in ARRAY_ATTRIBUTES:
@@ -131,6 +135,14 @@ class FieldValue:
             raise DerivativeError(
                 f"{self._field}.{name} is not a derivative: the coordinates are "
                 f"{', '.join(self._coordinates)}{hint}"
+            )
+        return self._derivative(orders)
+
+    def _derivative(self, orders: tuple[int, ...]):
+        if sum(orders) > HIGHEST_ORDER:
+            raise DerivativeError(
+                f"a derivative of {self._field} of order {sum(orders)} is asked for, but a network "
+                f"can give no more than order {HIGHEST_ORDER}"
             )
         return self._look_up(Derivative(self._field, orders))
 

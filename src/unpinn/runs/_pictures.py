@@ -16,6 +16,8 @@ from unpinn.training import Fit
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+# What the literature calls these methods.
+_KNOWN_AS = {"pinn": "PINN", "ppinn": "P-PINN", "dpinn": "D-PINN", "bpinn": "B-PINN"}
 # A picture needs no finer grid than this along a coordinate.
 _MOST = 200
 
@@ -59,6 +61,8 @@ def _figures(fits: dict[str, Fit], posed: Posed) -> Iterator[tuple[str, Figure]]
             yield name, _fields(fits, posed, name)
             if posed.problem.dimension == 3:
                 yield f"{name}-in-time", _slices(list(fits.values())[-1], posed, name)
+            elif posed.problem.time is not None and posed.problem.dimension == 2:
+                yield f"{name}-in-time", _profiles(fits, posed, name)
     yield from _readings(list(fits.values())[-1], posed)
     drawn: list[Fit] = []
     for label, fit in fits.items():
@@ -77,13 +81,22 @@ def _fields(fits: dict[str, Fit], posed: Posed, name: str) -> Figure:
     if len(axes) == 3:
         middle = points.reshape(*shape, 3)[:, :, shape[2] // 2].reshape(-1, 3)
         exact = exact.reshape(shape)[:, :, shape[2] // 2].ravel()
-        found = {label: _predicted(fit, posed, name, middle) for label, fit in fits.items()}
+        found = _by_method(fits, posed, name, middle)
         return comparison(
             middle[:, :2], exact, found, axes=axes[:2], shape=shape[:2],
             name=f"{name} at {axes[2]} = {middle[0, 2]:.3g}",
         )  # fmt: skip
-    found = {label: _predicted(fit, posed, name, points) for label, fit in fits.items()}
+    found = _by_method(fits, posed, name, points)
     return comparison(points, exact, found, axes=axes, shape=shape, name=name)
+
+
+def _profiles(fits: dict[str, Fit], posed: Posed, name: str) -> Figure:
+    from unpinn.report._profiles import time_profiles
+
+    points, exact, shape = _grid(posed, name)
+    found = _by_method(fits, posed, name, points)
+    axes = tuple(posed.problem.coordinates)
+    return time_profiles(points, exact, found, axes=axes, shape=shape, name=name)
 
 
 def _slices(fit: Fit, posed: Posed, name: str) -> Figure:
@@ -103,6 +116,15 @@ def _grid(posed: Posed, name: str) -> tuple[np.ndarray, np.ndarray, tuple[int, .
     shape = tuple(min(count, _MOST) for count in posed.benchmark.test_grid.counts)
     points = Grid(*shape).draw(posed.problem.coordinates)
     return points, posed.benchmark.truth(points)[name], shape
+
+
+def _by_method(
+    fits: dict[str, Fit], posed: Posed, name: str, points: np.ndarray
+) -> dict[str, np.ndarray]:
+    return {
+        _KNOWN_AS.get(label, label): _predicted(fit, posed, name, points)
+        for label, fit in fits.items()
+    }
 
 
 def _predicted(fit: Fit, posed: Posed, name: str, points: np.ndarray) -> np.ndarray:
