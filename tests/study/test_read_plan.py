@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from unpinn.errors import UserError
+from unpinn import UserError
 from unpinn.study import Choice, Source, graph_of, parse_plan, read_plan, shipped_plans
 
 HEAD = """title = "Mine"
@@ -62,8 +62,8 @@ def line_of(text: str, part: str) -> int:
          "did you mean 'default'?"),
         ('problems = ["wave"]\nmethods = ["ppinn"]\npreset = "relased"', "relased",
          "did you mean 'released'?"),
-        ('problems = ["wave"]\nmethods = ["huber"]\noptions = { widht = 1.0 }', "widht",
-         "did you mean 'width'?"),
+        ('problems = ["wave"]\nmethods = ["huber"]\noptions = { tunnig = 1.0 }', "tunnig",
+         "did you mean 'tuning'?"),
         ('problems = ["wave"]\nmethods = ["ppinn"]\nunlearning = { criterion = "magnitud" }',
          "magnitud", "did you mean 'magnitude'?"),
         ('problems = ["wave"]\nmethods = ["ppinn"]\nnoise = { kind = "gausian" }', "gausian",

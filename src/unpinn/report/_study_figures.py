@@ -10,7 +10,7 @@ import numpy as np
 from unpinn.benchmarks import BENCHMARKS, Benchmark, benchmark
 from unpinn.report import _panels as panels_of
 from unpinn.report._pictures import comparison
-from unpinn.study._plan import Entry, Plan, Table
+from unpinn.study._plan import DRAWN, Entry, Plan, Table
 from unpinn.study._printed import printed_numbers
 from unpinn.study._quantities import title_of
 from unpinn.study._reconstruction import picture_grid
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Record = Mapping[str, Any]
-
-# Of a table's methods these are drawn, so that a picture stays readable.
-_DRAWN = ("pinn", "ppinn", "oracle")
 
 
 def study_figures(
@@ -54,7 +51,7 @@ def field_figures(
         seed = table.seeds[0]
         own = [
             r for r in records
-            if r["problem"] == problem.label and r["seed"] == seed and r["method"] in _DRAWN
+            if r["problem"] == problem.label and r["seed"] == seed and r["method"] in DRAWN
         ]  # fmt: skip
         found = {str(r["column"]): store.fields(r["address"]) for r in own}
         kept = {label: fields for label, fields in found.items() if fields is not None}
@@ -89,7 +86,7 @@ def _field_figure(bench: Benchmark, name: str, found: Mapping[str, Mapping]) -> 
     )
     predictions = {}
     for label, arrays in found.items():
-        values = np.asarray(arrays[name], np.float64)
+        values = np.asarray(arrays.get(name, ()), np.float64)
         if values.size != exact.size or not np.isfinite(values).all():
             continue
         # Known up to a constant only: drawn with the truth's mean.

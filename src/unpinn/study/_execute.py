@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from unpinn._errors import UserError
 from unpinn.study._graph import Graph
 from unpinn.study._local import Executor
 from unpinn.study._perform import FAILED, Job, Outcome
 from unpinn.study._progress import Watch
-from unpinn.study._store import Store
+from unpinn.study._store import Store, make_directory
 
 
 @dataclass(frozen=True)
@@ -70,7 +68,7 @@ def run_study(
         watch: is told how it goes.
     """
     begin = time.perf_counter()
-    _make(store)
+    make_directory(store.path / "runs")
     jobs = missing(graph, store, keep_weights)
     failed: dict[str, str] = {}
 
@@ -95,16 +93,3 @@ def run_study(
             store.drop_weights(address)
     seconds = time.perf_counter() - begin
     return Summary(len(graph.nodes), len(graph.nodes) - len(jobs), failed, seconds)
-
-
-def unfinished(graph: Graph, store: Store) -> Iterator[str]:
-    """The addresses of runs that have no result."""
-    return (address for address in graph.nodes if not store.done(address))
-
-
-def _make(store: Store) -> None:
-    try:
-        (store.path / "runs").mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise UserError(f"cannot make the store {store.path}: {reason}") from None

@@ -10,7 +10,7 @@ from typing import Any
 from unpinn._errors import UserError
 from unpinn.runs import Posed
 from unpinn.study._cost import cost_of
-from unpinn.study._plan import Cell, Choice, Plan, Table, cells_of
+from unpinn.study._plan import DRAWN, Cell, Choice, Plan, Table, cells_of
 from unpinn.study._run import Run, address_of, content_of, needs_baseline
 from unpinn.study._source import unknown
 
@@ -60,6 +60,16 @@ class Graph:
             if node.needs is not None:
                 found.setdefault(node.needs, []).append(node.address)
         return found
+
+    @property
+    def drawn(self) -> set[str]:
+        """The runs whose fields a report draws: the first seed of the main methods."""
+        return {
+            address for cell, address in self.cells
+            if cell.table.figure == "fields"
+            and cell.method.name in DRAWN
+            and cell.seed == cell.table.seeds[0]
+        }  # fmt: skip
 
     def labels(self, address: str) -> str:
         """A run in words."""

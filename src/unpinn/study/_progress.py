@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections import deque
@@ -18,6 +19,8 @@ _STALE = 60.0
 # Seconds between lines that only say that all is well, where there is no terminal.
 _HEARTBEAT = 60.0
 _RECENT = 8
+# Seconds for which a look at the runs under way is good.
+_LOOK = 0.4
 
 
 @runtime_checkable
@@ -47,6 +50,7 @@ class State:
         self.ended: deque[Outcome] = deque(maxlen=_RECENT)
         self.done = self.failed = 0
         self._executor = executor
+        self._running: tuple[float, list[tuple[str, dict[str, Any]]]] = (-math.inf, [])
         self._estimate = Estimate.of(graph.nodes.values(), store)
 
     def note(self, outcome: Outcome) -> None:
@@ -62,8 +66,13 @@ class State:
 
     def running(self) -> list[tuple[str, dict[str, Any]]]:
         """The runs under way, with what they last told."""
-        told = ((address, self.store.progress(address)) for address in self.open)
-        return [(a, p) for a, p in told if p is not None and p["age"] < _STALE]
+        looked, running = self._running
+        if time.monotonic() - looked > _LOOK:
+            begun = self.store.begun()
+            told = ((a, self.store.progress(a)) for a in self.open if a in begun)
+            running = [(a, p) for a, p in told if p is not None and p["age"] < _STALE]
+            self._running = time.monotonic(), running
+        return [(a, p) for a, p in running if a in self.open]
 
     def seconds_left(self) -> float:
         """Until the end, if the workers stay as many and as fast."""

@@ -11,8 +11,9 @@ from typing import Any
 from unpinn._errors import UserError
 from unpinn.benchmarks import BENCHMARKS
 from unpinn.network import Architecture
-from unpinn.rivals import METHODS
-from unpinn.study._plan import SETTINGS, Entry, Note, Plan, Table
+from unpinn.rivals import METHODS, method_named
+from unpinn.runs._configuration import PRESETS, PROTOCOLS, RECIPES
+from unpinn.study._plan import SETTINGS, Entry, Note, Plan, Table, merged
 from unpinn.study._printed import PRINTED_METHODS, Printed, printed_numbers
 from unpinn.study._quantities import check_quantity
 from unpinn.study._source import Place, Source, unknown
@@ -32,6 +33,7 @@ _ENTRY = {
 }
 _NOTE = ("text", "tables", "quantities", "problems", "methods")
 _FIGURES = ("fields", "curves")
+_CHOICES = {"protocol": PROTOCOLS, "preset": PRESETS, "recipe": RECIPES}
 _NAMES = {
     "noise": ("high", "low", "share", "kind"),
     "unlearning": UNLEARNING,
@@ -126,7 +128,16 @@ class _Reader:
         )  # fmt: skip
         if figure == "curves" and any(variant.x is None for variant in table.variants):
             raise place.mistake("curves need a number x in every variant", "curves")
+        self._check_options(table)
         return table
+
+    def _check_options(self, table: Table) -> None:
+        """Refuse an option that one of its methods does not have."""
+        for method in table.methods:
+            known = method_named(method.name).options
+            for other in (*table.problems, *table.variants):
+                given = merged(table.changes, other.changes, method.changes).get("options", {})
+                self._place.check_names(f"option of {method.name}", given, known)
 
     def _seeds(self, content: Mapping[str, Any]) -> tuple[int, ...]:
         seeds = content.get("seeds", [42, 43, 44])
@@ -150,7 +161,8 @@ class _Reader:
         if given is None and kind == "variant":
             return (Entry("", ""),)
         if not isinstance(given, list) or not given:
-            raise self._place.mistake(f"a table needs a list of {kind}s", f"{kind}s", "name")
+            there = "name" if given is None else f"{kind}s"
+            raise self._place.mistake(f"a table needs a list of {kind}s", there)
         entries = tuple(self._entry(item, kind) for item in given)
         labels = [entry.label for entry in entries]
         for k, label in enumerate(labels):
@@ -195,6 +207,9 @@ def _check_settings(content: Mapping[str, Any], place: Place) -> None:
     for name, known in _NAMES.items():
         if name in content:
             place.check_names(f"{name} setting", _mapping(content[name], name, place), known)
+    for name, known in _CHOICES.items():
+        if name in content:
+            place.check_names(name, [content[name]], known)
     if "options" in content:
         _mapping(content["options"], "options", place)
     epochs = content.get("epochs", 1)

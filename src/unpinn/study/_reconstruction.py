@@ -8,6 +8,7 @@ import numpy as np
 
 from unpinn.benchmarks import Benchmark
 from unpinn.runs import Posed
+from unpinn.study._sixteen import shortened
 from unpinn.training import Fit
 
 # A picture needs no more points along a coordinate.
@@ -19,15 +20,14 @@ _TIMES = {"nsinv": 1.0}
 def reconstruction(fit: Fit, posed: Posed) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
     """All fields and coefficient fields, where there is an exact solution to draw beside them.
 
-    Gives the arrays, flat and in single precision, and what their grid is.
+    Gives the arrays, flat and shortened, and what their grid is.
     """
     bench = posed.benchmark
     if bench is None or not all(np.isfinite(value) for value in fit.unknowns.values()):
         return None
     points, about = picture_grid(bench)
     found = fit.predict(points)
-    arrays = {name: np.asarray(found[name], np.float32) for name in bench.exact}
-    return arrays, about
+    return shortened({name: np.asarray(found[name]) for name in bench.exact}, about)
 
 
 def picture_grid(bench: Benchmark) -> tuple[np.ndarray, dict[str, Any]]:

@@ -109,14 +109,15 @@ def content_of(run: Run, posed: Posed) -> dict[str, Any]:
     if recipe is not None:
         recipe.pop("name")
     name = run.configuration.problem
-    # A fingerprint follows the byte code, which every version of Python writes differently. A
-    # benchmark's statement is part of the numerics, so that its name says as much, everywhere.
-    ours = name in BENCHMARKS
+    # A fingerprint follows the byte code, which every version of Python writes differently, and
+    # the last digits of readings, which processors compute differently. A benchmark's statement
+    # and its readings are part of the numerics, so that its name, its noise and the seed say as
+    # much, everywhere.
+    bench = posed.readings if name in BENCHMARKS else None
     return {
         "numerics": [NUMERICS, __version__],
-        "problem": [name, run.configuration.preset] if ours else posed.problem.fingerprint,
-        "readings": posed.observations.fingerprint,
-        "truth": fingerprint(posed.sigma_true) if method.needs_truth else None,
+        "problem": [name, run.configuration.preset] if bench else posed.problem.fingerprint,
+        "readings": described(bench.noise) if bench else posed.observations.fingerprint,
         "method": method.name,
         "options": described({**method.options, **run.configuration.options}),
         "seed": run.configuration.seed,

@@ -9,6 +9,7 @@
         metrics.json          its record; written last, so a directory with it is finished
         afterwards.json       what was asked of the network later on
         failure.json          instead: why it failed
+    STORE/records.jsonl       runs that were taken over from other stores, a line each
 
 Every file appears by a rename, never half written. The system's lock on a directory keeps two
 processes from the same run, and is freed with its process however that ends.
@@ -21,20 +22,24 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from unpinn._errors import UserError
-from unpinn._files import read_arrays, read_json, sweep, write_arrays, write_json
+from unpinn._files import plain, read_arrays, read_json, sweep, write_arrays, write_json, write_text
 from unpinn.problem import Problem
 from unpinn.runs import RunDirectory
 from unpinn.runs._directory import FORMAT
 from unpinn.runs._lock import locked
+from unpinn.study._sixteen import restored, shortened
 from unpinn.training import Fit, load
+
+_TAKEN = "records.jsonl"
 
 
 class BusyError(Exception):
@@ -59,7 +64,7 @@ class Store:
 
     def done(self, address: str) -> bool:
         """Whether the run is finished."""
-        return self.place(address).finished
+        return self.place(address).finished or "record" in self._taken(address)
 
     def has_fit(self, address: str) -> bool:
         """Whether its weights are there."""
@@ -78,8 +83,10 @@ class Store:
 
     def failure(self, address: str) -> dict[str, Any] | None:
         """Why it failed, if it did and has not been finished since."""
+        if self.done(address):
+            return None
         path = self.place(address).path / "failure.json"
-        return read_json(path) if path.exists() and not self.done(address) else None
+        return read_json(path) if path.exists() else self._taken(address).get("failure")
 
     def progress(self, address: str) -> dict[str, Any] | None:
         """Where it was when it last told, if it is under way."""
@@ -94,13 +101,77 @@ class Store:
 
     def fields(self, address: str) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
         """The reconstructed fields and what their grid is."""
-        path = self.place(address).path / "fields.safetensors"
-        return read_arrays(path) if path.exists() else None
+        path = self._fields(address)
+        if not path.exists():
+            return None
+        arrays, about = read_arrays(path)
+        return restored(arrays, about), about
 
-    def records(self) -> Iterator[dict[str, Any]]:
-        """What every finished run achieved."""
-        for metrics in sorted(self.path.glob("runs/*/metrics.json")):
-            yield read_json(metrics)[-1]
+    def begun(self) -> set[str]:
+        """The addresses of runs that have a directory."""
+        with contextlib.suppress(OSError):
+            return {entry.name for entry in os.scandir(self.path / "runs")}
+        return set()
+
+    # -- runs of other stores --------------------------------------------------------------
+
+    def take(self, other: Store, addresses: Iterable[str], drawn: Container[str] = ()) -> int:
+        """Take over ended runs of another store, without their weights; gives how many.
+
+        They come to lie in one file, so that a study's results can be kept under version control.
+
+        Arguments:
+            other: the other store.
+            addresses: of the runs; those that have not ended there, or are done here, are left.
+            drawn: of which of them the fields are taken too.
+        """
+        if not other.path.is_dir():
+            raise UserError(f"there is no store {other.path} to take runs from")
+        make_directory(self.path)
+        with locked(self.path):
+            taken, new = dict(self._all_taken()), 0
+            for address in addresses:
+                entry = None if self.done(address) else other._entry(address)
+                if entry is None or entry == taken.get(address):
+                    continue
+                taken[address] = entry
+                new += 1
+                path = other._fields(address)
+                if address in drawn and path.exists():
+                    write_arrays(self._fields(address), *shortened(*read_arrays(path)))
+            if new:
+                lines = (_line(taken[address]) for address in sorted(taken))
+                write_text(self.path / _TAKEN, "".join(lines))
+        return new
+
+    def _entry(self, address: str) -> dict[str, Any] | None:
+        """A run that has ended, as a line of such a file."""
+        place, record, failure = self.place(address), self.record(address), self.failure(address)
+        if record is not None:
+            told = {"record": record}
+        elif failure is not None:
+            # What it said in detail names files of the machine it was on.
+            told = {"failure": {name: failure[name] for name in ("reason", "time")}}
+        else:
+            return None
+        known = self._taken(address).get("configuration")
+        there = place.configuration.exists()
+        configuration = read_json(place.configuration) if there else known
+        return {"address": address, "configuration": configuration, **told}
+
+    def _taken(self, address: str) -> dict[str, Any]:
+        return self._all_taken().get(address, {})
+
+    def _all_taken(self) -> Mapping[str, dict[str, Any]]:
+        path = self.path / _TAKEN
+        try:
+            about = path.stat()
+        except OSError:
+            return {}
+        return _read_taken(path, about.st_mtime_ns, about.st_size)
+
+    def _fields(self, address: str) -> Path:
+        return self.place(address).path / "fields.safetensors"
 
     # -- making a run ----------------------------------------------------------------------
 
@@ -113,11 +184,7 @@ class Store:
             content: its settings, for whoever looks into the directory.
         """
         place = self.place(address)
-        try:
-            place.path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            reason = (error.strerror or str(error)).lower()
-            raise UserError(f"cannot make the directory {place.path}: {reason}") from None
+        make_directory(place.path)
         if not os.access(place.path, os.W_OK):
             raise UserError(f"cannot write in {place.path}; choose another store")
         with contextlib.ExitStack() as stack:
@@ -139,7 +206,8 @@ class Store:
     ) -> None:
         """Keep a result: everything under its final name in one step, the record last.
 
-        Must be called while the run is claimed.
+        Must be called while the run is claimed. Where the run was finished before, and only its
+        weights were missing, all that was told of it stays as it is.
 
         Arguments:
             address: of the run.
@@ -154,9 +222,10 @@ class Store:
             replace(fit, before=None).save(draft)
             shutil.rmtree(place.fit, ignore_errors=True)
             os.rename(draft, place.fit)
-        if fields is not None:
-            write_arrays(place.path / "fields.safetensors", *fields)
-        write_json(place.metrics, [record])
+        if not self.done(address):
+            if fields is not None:
+                write_arrays(self._fields(address), *fields)
+            write_json(place.metrics, [record])
         (place.path / "failure.json").unlink(missing_ok=True)
         self.clean(address)
 
@@ -185,6 +254,40 @@ class Store:
         """Discard a finished run's weights; its record and its fields stay."""
         if self.done(address):
             shutil.rmtree(self.place(address).fit, ignore_errors=True)
+
+
+def make_directory(path: Path) -> None:
+    """Make a directory, or say in one sentence why it cannot be made."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise UserError(f"cannot make the directory {path}: {reason}") from None
+
+
+def _line(entry: Mapping[str, Any]) -> str:
+    return json.dumps(plain(entry), sort_keys=True, separators=(",", ":"), allow_nan=False) + "\n"
+
+
+@lru_cache(maxsize=8)
+def _read_taken(path: Path, _changed: int, _size: int) -> dict[str, dict[str, Any]]:
+    """The runs in such a file, by address; read again only when it has changed."""
+    taken = {}
+    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+        try:
+            entry = json.loads(line)
+            sound = isinstance(entry["address"], str) and (
+                isinstance(entry.get("record"), dict) or isinstance(entry.get("failure"), dict)
+            )
+        except (ValueError, TypeError, KeyError):
+            sound = False
+        if not sound:
+            raise UserError(
+                f"{path}, line {number}: this is not a run; the file may be damaged, so restore it "
+                "or remove the line"
+            )
+        taken[entry["address"]] = entry
+    return taken
 
 
 def now() -> str:
