@@ -8,7 +8,7 @@ import json
 import math
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +29,13 @@ def write_bytes(path: Path, content: bytes) -> None:
     except OSError as error:
         raise UserError(f"cannot write {path}: {_why(error)}") from None
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
+        with _marked(handle):
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(temporary, 0o644)
+            os.replace(temporary, path)
         _flush_names(path.parent)
     except OSError as error:
         _remove(temporary)
@@ -101,14 +102,15 @@ def read_arrays(path: Path) -> tuple[dict[str, np.ndarray], Any]:
 
 
 def sweep(directory: Path, name: str = "*") -> None:
-    """Remove what killed processes left half written; to be called by who holds the directory.
+    """Remove what killed processes left half written, but nothing that is still being written.
 
     Arguments:
         directory: where to look, folders inside included.
         name: of the files that were being written.
     """
     for path in directory.rglob(f".{name}.*{PARTIAL}"):
-        _remove(str(path))
+        if _abandoned(path):
+            _remove(str(path))
 
 
 def plain(value: Any) -> Any:
@@ -135,6 +137,40 @@ def _digest(arrays: Mapping[str, np.ndarray], about: str) -> str:
         digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
         digest.update(array.tobytes())
     return digest.hexdigest()
+
+
+@contextlib.contextmanager
+def _marked(handle: int) -> Iterator[None]:
+    """Hold the system's lock on a file while it is written; it goes with the process."""
+    try:
+        import fcntl
+    except ImportError:  # Windows refuses to remove an open file anyway
+        yield
+        return
+    # A second handle, since the first is closed before the file gets its name.
+    own = os.dup(handle)
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(own, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(own)
+
+
+def _abandoned(path: Path) -> bool:
+    """Whether nobody is writing this unfinished file any more."""
+    try:
+        import fcntl
+    except ImportError:
+        return True
+    with contextlib.suppress(OSError):
+        handle = os.open(path, os.O_RDWR)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        finally:
+            os.close(handle)
+    return False
 
 
 def _flush_names(directory: Path) -> None:

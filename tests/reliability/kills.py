@@ -293,10 +293,10 @@ def main() -> None:
         begun = time.monotonic()
         tally, whole = attack(server, work, share, root / work, asked.seed, asked.each)
         good = good and tally.good
-        table[work] = {**asdict(tally), "undisturbed": asdict(whole)}
+        table[work] = {**asdict(tally), "by": dict(tally.by), "undisturbed": asdict(whole)}
         table[work]["seconds"] = round(time.monotonic() - begun, 1)
         told = f"{tally.kills} kills in {tally.runs} runs ({dict(tally.by)})"
-        print(f"{work}: {told}, {'nothing lost' if tally.good else 'DAMAGE'}", flush=True)
+        print(f"{work}: {told}, {'nothing lost' if tally.good else tally}", flush=True)
     server.close()
     total = sum(entry["kills"] for entry in table.values())
     print(f"{total} kills, {'all survived' if good else 'not all survived'}")

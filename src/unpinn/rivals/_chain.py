@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from unpinn._errors import UserError
-from unpinn._files import read_arrays, write_arrays
+from unpinn._files import read_arrays, sweep, write_arrays
 from unpinn.training import Moment, Watcher
 
 # The log density of a vector, with what it depends on passed along so that programs are shared.
@@ -103,6 +103,8 @@ def run_chain(
         watcher: is told after every sample.
         interval: seconds between writes.
     """
+    if file is not None:
+        sweep(file.parent, file.name)
     chain = _read(file, digest, start) if file is not None and file.exists() else None
     if chain is None:
         chain = _begin(sampler, density, given, start, key)

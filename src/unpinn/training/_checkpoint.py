@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from unpinn._errors import UserError
-from unpinn._files import read_arrays, write_arrays
+from unpinn._files import read_arrays, sweep, write_arrays
 from unpinn.training._history import History
 
 
@@ -77,6 +77,7 @@ class Checkpoint:
 
     def read(self) -> Snapshot | None:
         """The last snapshot, or None where there is none."""
+        sweep(self.path.parent, self.path.name)
         if not self.path.exists():
             return None
         arrays, about = read_arrays(self.path)
