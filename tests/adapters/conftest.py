@@ -90,3 +90,40 @@ def case() -> Case:
     module = System().double()
     train(module, points, values)
     return Case(points, values, is_bad, module)
+
+
+def deepxde_model(case: Case, module: System | None = None, compile_with=None, **data):
+    """The same network, unknown, readings and equations as a DeepXDE model, not trained further."""
+    dde = pytest.importorskip("deepxde", reason="needs the extra unpinn[deepxde]")
+    module = case.module if module is None else module
+    k = dde.Variable(float(module.k.detach()), dtype=module.k.dtype)
+
+    def system(x, y):
+        u_x, v_x = (dde.grad.jacobian(y, x, i=number, j=0) for number in range(2))
+        return [u_x + k * y[:, 0:1], v_x - y[:, 0:1]]
+
+    read = [
+        dde.icbc.PointSetBC(case.points, case.values[:, number : number + 1], component=number)
+        for number in range(2)
+    ]
+    options = {"anchors": case.points, **data}
+    bcs = [*options.pop("bcs", ()), *read]
+    net = dde.nn.FNN([1, 14, 14, 2], "tanh", "Glorot uniform")
+    layers = (module.first, module.second, module.last)
+    with torch.no_grad():
+        for own, given in zip(net.linears, layers, strict=True):
+            own.weight.copy_(given.weight)
+            own.bias.copy_(given.bias)
+    model = dde.Model(dde.data.PDE(dde.geometry.Interval(0, 2), system, bcs, **options), net)
+    settings = {"optimizer": "adam", "lr": 0.005, **(compile_with or {})}
+    model.compile(external_trainable_variables=[k], verbose=0, **settings)
+    return model, k
+
+
+@pytest.fixture
+def double():
+    """DeepXDE in float64, as the module of `case` is; back to float32 afterwards."""
+    dde = pytest.importorskip("deepxde", reason="needs the extra unpinn[deepxde]")
+    dde.config.set_default_float("float64")
+    yield dde
+    dde.config.set_default_float("float32")

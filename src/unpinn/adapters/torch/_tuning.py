@@ -57,8 +57,7 @@ class Loss:
             total = total + factors.get("data", 1.0) * (self.weights * misfit**2).sum()
         if "equations" in groups:
             residual = self.residual(module, self.collocation)
-            squares = (residual**2).sum() / len(residual)
-            total = total + factors.get("equations", 1.0) * squares
+            total = total + factors.get("equations", 1.0) * (residual**2).mean()
         if "conditions" in groups and self.conditions is not None:
             total = total + factors.get("conditions", 1.0) * self.conditions(module)
         return total
