@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from unpinn._errors import UserError
 from unpinn.runs import Posed
 from unpinn.study._cost import cost_of
 from unpinn.study._plan import DRAWN, Cell, Choice, Plan, Table, cells_of
-from unpinn.study._run import Run, address_of, content_of, needs_baseline
+from unpinn.study._run import Run, content_of, digest, needs_baseline
 from unpinn.study._source import unknown
 
 
@@ -99,6 +100,7 @@ class _Builder:
     nodes: dict[str, Node] = field(default_factory=dict)
     cells: list[tuple[Cell, str]] = field(default_factory=list)
     known: dict[str, Posed] = field(default_factory=dict)
+    addresses: dict[str, str] = field(default_factory=dict)
 
     def add(self, plan: Plan, cell: Cell) -> None:
         try:
@@ -122,14 +124,17 @@ class _Builder:
         return self._made(cell.run, f"{words}{variant}, {cell.seed}", needs)
 
     def _made(self, run: Run, label: str, needs: str | None = None) -> Node:
-        posed = run.posed(self.known)
-        address = address_of(run, posed)
-        if address not in self.nodes:
-            seconds = cost_of(run, posed)
-            self.nodes[address] = Node(
-                address, run, content_of(run, posed), needs, posed.protocol.epochs, seconds, label
-            )
-        return self.nodes[address]
+        # Many cells start from one baseline, and posing it takes time.
+        settings = json.dumps(run.to_dict(), sort_keys=True)
+        if settings not in self.addresses:
+            posed = run.posed(self.known)
+            content = content_of(run, posed)
+            address = self.addresses[settings] = digest(content)
+            if address not in self.nodes:
+                self.nodes[address] = Node(
+                    address, run, content, needs, posed.protocol.epochs, cost_of(run, posed), label
+                )
+        return self.nodes[self.addresses[settings]]
 
 
 def _check_choice(plans: Sequence[Plan], choice: Choice) -> None:

@@ -96,7 +96,7 @@ def needs_baseline(run: Run) -> bool:
 
 def address_of(run: Run, posed: Posed) -> str:
     """The run's place in a store: sixteen hexadecimal digits of all that decides its numbers."""
-    return _digest(content_of(run, posed))
+    return digest(content_of(run, posed))
 
 
 def content_of(run: Run, posed: Posed) -> dict[str, Any]:
@@ -156,6 +156,7 @@ def _with_network(protocol, changes: Mapping[str, Any]):
     return replace(protocol, architecture=replace(protocol.architecture, **changes))
 
 
-def _digest(content: Any) -> str:
+def digest(content: Any) -> str:
+    """Sixteen hexadecimal digits of something in JSON's types."""
     text = json.dumps(content, sort_keys=True, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
