@@ -21,8 +21,8 @@ from collections.abc import Callable, Iterator
 import jax
 import jax.numpy as jnp
 import numpy as np
-
 from speed import _cases as cases
+
 from unpinn import precision
 from unpinn.benchmarks import benchmark
 from unpinn.network import Model

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
-from unpinn.study import Choice, Graph, Source, graph_of, parse_plan
+from unpinn.study import (
+    Choice,
+    Graph,
+    InProcess,
+    Source,
+    Store,
+    Summary,
+    graph_of,
+    parse_plan,
+    run_study,
+)  # fmt: skip
 
 DECAY = """
 import numpy as np
@@ -28,6 +40,20 @@ small = Architecture(width=6, depth=2)
 protocol = Protocol((Adam(epochs=EPOCHS),), scaled=False, architecture=small)
 """
 
+# Added to the problem's file, this has worker processes keep a checkpoint after every chunk of
+# epochs, and take their time, so that a kill meets them in the middle of a run.
+SLOWLY = """
+import sys, time
+if "pytest" not in sys.modules:
+    from unpinn.training._checkpoint import Checkpoint
+
+    def _write(self, snapshot, write=Checkpoint.write):
+        write(self, snapshot)
+        time.sleep(0.05)
+
+    Checkpoint.due, Checkpoint.write = lambda self: True, _write
+"""
+
 PLAN = """
 title = "Decay"
 
@@ -40,20 +66,51 @@ name = "rates"
 problems = ["decay.py"]
 methods = ["pinn", "ppinn"]
 quantities = ["unknowns.rate", "misfit", "neurons_left"]
+main = true
 variants = [
     { label = "few", x = 1, unlearning = { share = 0.5, fraction = 0.1, steps = 2 } },
     { label = "many", x = 2, unlearning = { share = 0.8, fraction = 0.1, steps = 2 } },
 ]
 """
 
+# What differs between two runs of the same settings: times, and where they were run.
+INCIDENTAL = {"seconds", "seconds_in_all", "timings", "wall", "environment"}
+
+
+class Studied(NamedTuple):
+    """A study that was run."""
+
+    graph: Graph
+    store: Store
+    summary: Summary
+
+
+def decay_in(
+    folder: Path, text: str = PLAN, epochs: int = 500, budget: str = "quick",
+    seeds: tuple[int, ...] = (1, 2), more: str = "",
+) -> Graph:  # fmt: skip
+    """A graph of the small problem, from a plan's text and a number of epochs."""
+    (folder / "decay.py").write_text(DECAY.replace("EPOCHS", str(epochs)) + more)
+    (folder / "decay.toml").write_text(text)
+    plan = parse_plan(Source("decay.toml", text), folder)
+    return graph_of([plan], Choice(budget, seeds))
+
+
+def substance(record: dict[str, Any] | None) -> dict[str, Any]:
+    """A record without what differs between two runs of the same settings."""
+    assert record is not None
+    return {name: value for name, value in record.items() if name not in INCIDENTAL}
+
 
 @pytest.fixture
-def decay(tmp_path: Path):
-    """Make a graph of the small problem, from a plan's text and a number of epochs."""
+def decay(tmp_path: Path) -> Callable[..., Graph]:
+    """Make a graph of the small problem in a new folder."""
+    return lambda *arguments, **settings: decay_in(tmp_path, *arguments, **settings)
 
-    def make(text: str = PLAN, epochs: int = 5, budget: str = "quick", seeds=(1, 2)) -> Graph:
-        (tmp_path / "decay.py").write_text(DECAY.replace("EPOCHS", str(epochs)))
-        plan = parse_plan(Source("decay.toml", text), tmp_path)
-        return graph_of([plan], Choice(budget, seeds))
 
-    return make
+@pytest.fixture(scope="session")
+def studied(tmp_path_factory: pytest.TempPathFactory) -> Studied:
+    """The small study, run undisturbed in this process; nobody may write into its store."""
+    folder = tmp_path_factory.mktemp("studied")
+    graph, store = decay_in(folder), Store(folder / "store")
+    return Studied(graph, store, run_study(graph, store, InProcess()))

@@ -160,7 +160,7 @@ def test_a_study_file_finds_its_problem_files_beside_it(tmp_path, decay):
     )
     plan = read_plan(str(tmp_path / "mine.toml"))
     assert plan.name == "mine"
-    (cell, _), = graph_of([plan], Choice("quick")).cells
+    ((cell, _),) = graph_of([plan], Choice("quick")).cells
     assert cell.problem.label == "decay"
     assert cell.seed == 3
 

@@ -12,10 +12,19 @@ from unpinn.cli import _run
 from unpinn.cli._app import FAILED, INTERRUPTED
 
 if TYPE_CHECKING:
-    from unpinn.runs import Configuration, Run
+    from unpinn.runs import Configuration, Posed, Run
     from unpinn.training import Fit
 
-MethodNames = Annotated[str, typer.Option(help="Which, separated by commas.")]
+# The method whose network others start from.
+_PLAIN = "pinn"
+
+# On a file of one's own, all but the last, which must be told the true noise.
+_USUAL = ("pinn", "ppinn", "huber", "mixture", "oracle")
+
+MethodNames = Annotated[
+    str | None,
+    typer.Option(help=f"Which, separated by commas; {','.join(_USUAL)} unless told."),
+]
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="METHOD.NAME=VALUE", help="A setting of one of the methods."),
@@ -24,7 +33,7 @@ Settings = Annotated[
 
 def compare(
     problem: _run.Name,
-    methods: MethodNames = "pinn,ppinn,huber,mixture,oracle",
+    methods: MethodNames = None,
     data: _run.Data = None,
     recipe: _run.RecipeName = "default",
     protocol: _run.ProtocolName = "default",
@@ -54,9 +63,7 @@ def compare(
     prepare(threads)
     from unpinn.runs import Configuration
 
-    names = [name.strip() for name in methods.split(",") if name.strip()]
-    if not names or len(set(names)) != len(names):
-        raise UserError(f"--methods needs different names separated by commas, not {methods!r}")
+    names = _names(problem, methods)
     options = options_by_method(settings or [], names)
     levels = {"high": noise_high, "low": noise_low, "share": noise_share, "kind": noise_kind}
     asked = [
@@ -67,15 +74,26 @@ def compare(
         )
         for name in names
     ]  # fmt: skip
+    posed = _posed(asked)
     directory = out or Path("runs") / asked[0].name.replace(f"-{names[0]}-", "-compare-")
     _claim(directory, force)
     silent = quiet or as_json
     try:
-        runs = _all(asked, directory, force, pictures, silent)
+        runs = _all(posed, directory, force, pictures, silent)
     except KeyboardInterrupt:
         typer.echo(f"\nunpinn: interrupted; {_run.again()} goes on where it stopped", err=True)
         raise typer.Exit(INTERRUPTED) from None
-    _tell(runs, directory, pictures, silent, as_json)
+    _tell({name: runs[name] for name in names}, directory, pictures, silent, as_json)
+
+
+def _names(problem: str, methods: str | None) -> list[str]:
+    """Which methods are compared."""
+    if methods is None:
+        return list(_USUAL[:-1] if problem.endswith(".py") else _USUAL)
+    names = [name.strip() for name in methods.split(",") if name.strip()]
+    if not names or len(set(names)) != len(names):
+        raise UserError(f"--methods needs different names separated by commas, not {methods!r}")
+    return names
 
 
 def _claim(directory: Path, force: bool) -> None:
@@ -106,34 +124,38 @@ def options_by_method(settings: list[str], names: list[str]) -> dict[str, dict[s
     return found
 
 
-def _all(
-    asked: list[Configuration], directory: Path, force: bool, pictures: bool, silent: bool
-) -> dict[str, Run]:
-    from unpinn.cli._progress import progress_lines
-    from unpinn.runs import check_method, execute_or_read, pose
+def _posed(asked: list[Configuration]) -> dict[str, Posed]:
+    """Every method's run, refused before any work; the plain network first, where one is needed."""
+    from dataclasses import replace
+
+    from unpinn.runs import check_method, pose
 
     posed = {configuration.method: pose(configuration) for configuration in asked}
     needed = [check_method(each).needs_baseline for each in posed.values()]
-    plain = "pinn"
-    order = sorted(posed, key=lambda name: name != plain)
-    baseline: Fit | None = None
-    if any(needed) and plain not in posed:
-        from dataclasses import replace
+    if any(needed) and _PLAIN not in posed:
+        posed[_PLAIN] = pose(replace(asked[0], method=_PLAIN, options={}))
+    return dict(sorted(posed.items(), key=lambda item: item[0] != _PLAIN))
 
-        posed[plain] = pose(replace(asked[0], method=plain, options={}))
-        order.insert(0, plain)
+
+def _all(
+    posed: dict[str, Posed], directory: Path, force: bool, pictures: bool, silent: bool
+) -> dict[str, Run]:
+    from unpinn.cli._progress import progress_lines
+    from unpinn.runs import execute_or_read
+
     if not silent:
-        typer.echo(_run.describe(posed[order[0]]))
+        typer.echo(_run.describe(next(iter(posed.values()))))
     runs: dict[str, Run] = {}
+    baseline: Fit | None = None
     with progress_lines(silent) as progress:
-        for name in order:
+        for name, each in posed.items():
             runs[name] = execute_or_read(
-                posed[name], directory / name, force=force, baseline=baseline, watcher=progress,
+                each, directory / name, force=force, baseline=baseline, watcher=progress,
                 announce=progress.announce, pictures=pictures,
             )  # fmt: skip
-            if name == plain and not posed[name].configuration.options:
+            if name == _PLAIN and not each.configuration.options:
                 baseline = runs[name].fit
-    return {configuration.method: runs[configuration.method] for configuration in asked}
+    return runs
 
 
 def _tell(
@@ -154,7 +176,7 @@ def _tell(
     if not silent:
         title = f"\n{first.posed.problem.name}, seed {first.posed.configuration.seed}"
         print_methods(records, title)
-        typer.echo(f"everything is in {directory}")
+        typer.echo(_run.where(directory, "comparison.png"))
     bad = [run.fit for run in runs.values() if not run.fit.status.good]
     for fit in bad:
         told = _run.failure(fit.status.code, fit.status.reason)

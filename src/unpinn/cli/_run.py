@@ -146,9 +146,9 @@ def _tell(done: Run, silent: bool, as_json: bool) -> None:
     typer.echo(where(done.directory))
 
 
-def where(directory: Path | None) -> str:
-    """Where the results are, and which file to open."""
-    page = Path(directory or "") / "index.html"
+def where(directory: Path | None, first: str = "index.html") -> str:
+    """Where the results are, and which file to open first."""
+    page = Path(directory or "") / first
     return f"everything is in {directory}" + (f"; open {page}" if page.exists() else "")
 
 

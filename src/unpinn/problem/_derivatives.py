@@ -12,7 +12,6 @@ import numpy as np
 
 from unpinn._errors import UserError
 
-
 # The factorials in a Taylor series of a higher order leave the range of single precision.
 HIGHEST_ORDER = 30
 

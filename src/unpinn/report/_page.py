@@ -45,6 +45,7 @@ def write_page(
     intervals: Mapping[str, Interval] | None = None,
     before_intervals: Mapping[str, Interval] | None = None,
     level: float = 0.9,
+    note: str | None = None,
 ) -> Path:
     """Write one self-contained HTML page about a fit.
 
@@ -57,13 +58,14 @@ def write_page(
         intervals: on the unknown numbers; computed unless told.
         before_intervals: on those of the baseline; computed unless told.
         level: of the intervals.
+        note: how intervals that are told were made.
     """
     path = Path(path)
     if path.suffix not in (".html", ".htm"):
         raise UserError(f"{path} must end in .html, since a page is written there")
     if path.exists() and not overwrite:
         raise UserError(f"{path} exists; choose another name, or pass overwrite=True")
-    write_text(path, page_text(fit, intervals, before_intervals, level))
+    write_text(path, page_text(fit, intervals, before_intervals, level, note))
     return path
 
 
@@ -83,7 +85,7 @@ def write_report(fit: Fit, directory: Any, *, overwrite: bool = False) -> Path:
         write_suspects(fit, directory / "suspects.csv")
         if fit.observations.sensor is not None:
             write_sensors(fit, directory / "sensors.csv")
-    return write_page(fit, page, overwrite=overwrite, intervals=found or None)
+    return write_page(fit, page, overwrite=overwrite, intervals=found, note=note)
 
 
 def page_text(
@@ -91,12 +93,14 @@ def page_text(
     intervals: Mapping[str, Interval] | None = None,
     before_intervals: Mapping[str, Interval] | None = None,
     level: float = 0.9,
+    note: str | None = None,
 ) -> str:
     """The page as text."""
     import jinja2
     from markupsafe import Markup
 
-    note = f"{level:.0%} intervals" if intervals else ""
+    if note is None:
+        note = f"{level:.0%} intervals" if intervals else ""
     if intervals is None:
         intervals, note = intervals_of(fit, level)
     if before_intervals is None and fit.before is not None and fit.status.code != "kept":

@@ -15,6 +15,9 @@ from unpinn._errors import UserError
 from unpinn.training import NoiseEstimate
 
 _LEAST_READINGS = 20
+# No level falls below this share of all misfits' size: misfits of exactly zero have no density.
+_FLOOR = 1e-6
+_TINY = 1e-150
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +44,7 @@ def fit_mixture(misfits: np.ndarray, iterations: int = 500) -> MixtureFit:
     if len(square) < _LEAST_READINGS or single == 0.0:
         return _one_kind(single, len(square), 0.0)
     best = max(
-        (_maximise(square, count, start, iterations) for start in _starts(square, count)),
+        (_maximise(square, count, start, iterations) for start in _starts(square, count, single)),
         key=lambda found: found[0],
     )
     likelihood, low, high, share = best
@@ -85,21 +88,23 @@ def _one_kind(level: float, readings: int, evidence: float) -> MixtureFit:
     return MixtureFit(NoiseEstimate(level, level, 0.0, 1, float(evidence)), np.zeros(readings))
 
 
-def _starts(square: np.ndarray, count: np.ndarray):
+def _starts(square: np.ndarray, count: np.ndarray, single: float):
     """Starting values: the lower and upper part of the misfits, split at several places."""
     level = np.sqrt(square / np.maximum(count, 1))
     for split in (0.3, 0.5, 0.7, 0.9):
         bound = np.quantile(level, split)
         low = np.sqrt(np.mean(level[level <= bound] ** 2))
         high = np.sqrt(np.mean(level[level > bound] ** 2)) if (level > bound).any() else 2 * bound
-        if low > 0 and high > low:
+        # Where most misfits are zero, the lower part has no size of its own.
+        low = low if low > 0 else _FLOOR * single
+        if high > low:
             yield low, high, 1 - split
 
 
 def _maximise(square, count, start: tuple[float, float, float], iterations: int):
     low, high, share = start
     total = count.sum()
-    floor = 1e-6 * np.sqrt(square.sum() / total)
+    floor = _FLOOR * np.sqrt(square.sum() / total)
     last = -np.inf
     for _ in range(iterations):
         posterior = _posterior(square, count, low, high, share)
@@ -134,4 +139,5 @@ def _posterior(square, count, low, high, share) -> np.ndarray:
 
 
 def _log_density(square, count, level) -> np.ndarray:
+    level = max(level, _TINY)
     return -0.5 * square / level**2 - count * (np.log(level) + 0.5 * np.log(2 * np.pi))

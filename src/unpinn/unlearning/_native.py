@@ -19,8 +19,8 @@ from unpinn.unlearning._scores import Scores
 def scores_of(fit: Fit, residual_weight: float = 0.001) -> Scores:
     """A fit's misfits and residuals at its readings.
 
-    With non-dimensional training the residuals are divided by the equations' sizes and the
-    misfits by the readings' units, so that the score does not depend on the user's units.
+    With non-dimensional training the residuals are divided by the equations' sizes; misfits are in
+    the readings' own units, as the paper has them.
     """
     if fit.observations is None:
         raise UserError("this fit has no readings to score")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from unpinn._errors import UserError
 from unpinn.training import Partition
-from unpinn.unlearning._mixture import fit_mixture
+from unpinn.unlearning._mixture import fit_mixture, posterior_of
 from unpinn.unlearning._scores import Scores
 
 
@@ -78,6 +78,10 @@ class ByMixture:
     soft: bool = True
     cut: float = 0.5
 
+    def __post_init__(self):
+        if not 0 < self.cut <= 1:
+            raise UserError(f"the posterior to cut at must be in (0, 1], not {self.cut}")
+
     def __call__(self, scores: Scores) -> Partition:
         """Fit the mixture and decide."""
         found = fit_mixture(scores.misfits)
@@ -100,6 +104,41 @@ class ByMixture:
             scores.misfit, scores.residual, scores.score, retained, weight, bound, rule,
             posterior, noise,
         )  # fmt: skip
+
+
+def part(scores: Scores, rule: Rule, seen: np.ndarray) -> Partition:
+    """Decide by some readings alone; the others are judged by what was found, and weigh nothing.
+
+    Arguments:
+        scores: of all readings.
+        rule: how to decide.
+        seen: which readings may have a say, (N,) of bool.
+    """
+    if seen.all():
+        return rule(scores)
+    found = rule(scores.take(seen))
+    weight = np.zeros(len(seen))
+    weight[seen] = found.weight
+    posterior = None
+    if found.posterior is not None and found.noise is not None:
+        posterior = posterior_of(scores.misfits, found.noise)
+        retained = posterior <= found.posterior[found.retained].max()
+    else:
+        retained = scores.score < found.threshold
+    retained[seen] = found.retained
+    return Partition(
+        scores.misfit, scores.residual, scores.score, retained, weight, found.threshold,
+        found.rule, posterior, found.noise,
+    )  # fmt: skip
+
+
+def rows(partition: Partition, seen: np.ndarray) -> Partition:
+    """The part of a partition that tells of some readings, (N,) of bool."""
+    if seen.all():
+        return partition
+    names = ("misfit", "residual", "score", "retained", "weight", "posterior")
+    arrays = {name: getattr(partition, name) for name in names}
+    return replace(partition, **{n: a[seen] for n, a in arrays.items() if a is not None})
 
 
 def _hard(scores: Scores, retained, threshold, rule, posterior=None, noise=None) -> Partition:

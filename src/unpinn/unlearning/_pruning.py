@@ -50,16 +50,16 @@ class Schedule:
 
     Arguments:
         fraction: of what remains, at every step.
-        steps: how many; 1 removes as much as all of them would at once.
-        total: used by a single step: 1 - (1 - fraction)^steps unless told.
+        steps: how many; `at_once` gives the schedule that removes as much in one.
         layers: which prunable layers, all unless told.
         criterion: the importance, by name or as a function.
         fold: hand each removed neuron's mean over the retained readings on to the next layer.
-        constants: remove neurons that do not vary first, exactly, counting towards the quota.
+        constants: remove neurons that do not vary first, counting towards the quota; what they
+            hand on is folded whether or not `fold` is on, so that nothing is lost with them.
         epsilon: added to variances; None takes a thousandth of the layer's median variance, so
             that it means the same whatever the activations' size.
         least: neurons that stay in every layer.
-        guard: stop pruning a layer whose signal would die.
+        guard: stop before a step after which some layer would carry no signal.
     """
 
     fraction: float = 0.05
@@ -77,6 +77,8 @@ class Schedule:
             raise UserError(f"the fraction to prune must be in [0, 1), not {self.fraction}")
         if self.steps < 0 or self.least < 0:
             raise UserError("pruning steps and the least number of neurons must not be negative")
+        # A misspelt name is told before anything is trained.
+        criterion(self.criterion)
 
     @property
     def share_left(self) -> float:
@@ -136,32 +138,32 @@ class _Step:
         """Choose in every layer first, then remove: choices must not see each other's effect."""
         chosen = {layer: self._choose(layer) for layer in layers}
         network = self.network
-        for layer, (_, neurons, _) in chosen.items():
+        for layer, (_, neurons, still) in chosen.items():
             mean = self.activations[layer][self.partition.retained].mean(axis=0)
+            folded = neurons if self.schedule.fold else still
             handed = np.zeros_like(mean)
-            if self.schedule.fold:
-                handed[neurons] = mean[neurons]
+            handed[folded] = mean[folded]
             network = network.remove(layer, neurons, handed)
         exact = np.zeros(len(self.before), int)
-        exact[list(layers)] = [count for _, _, count in chosen.values()]
+        exact[list(layers)] = [len(still) for _, _, still in chosen.values()]
         scores = tuple(score for score, _, _ in chosen.values())
         return network, PruningStep(layers, scores, tuple(n for _, n, _ in chosen.values())), exact
 
-    def _choose(self, layer: int) -> tuple[np.ndarray, np.ndarray, int]:
-        """A layer's scores, the neurons to remove, and how many of those are constant."""
+    def _choose(self, layer: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """A layer's scores, the neurons to remove, and those of them that are constant."""
         alive = self.network.alive()[layer]
         score = self._importance(layer, alive)
         order = np.flatnonzero(alive)
         quota = self._quota(layer, len(order))
         # A stable sort settles ties by place, so that every framework removes the same neurons.
         ranked = order[np.argsort(-score[order], kind="stable")]
-        exact = 0
+        constant = ranked[:0]
         if self.schedule.constants:
             deviation = self.activations[layer][:, ranked].std(axis=0)
             still = deviation <= _CONSTANT * self.spread[layer]
-            exact = int(min(quota, still.sum()))
-            ranked = np.concatenate([ranked[still], ranked[~still]])
-        return score, np.sort(ranked[:quota]), exact
+            constant = ranked[still]
+            ranked = np.concatenate([constant, ranked[~still]])
+        return score, np.sort(ranked[:quota]), constant[:quota]
 
     def _quota(self, layer: int, left: int) -> int:
         """As many as bring the layer to round(n (1 - f)^k), whatever was rounded before."""
@@ -192,7 +194,8 @@ def _spread(activations: list[np.ndarray], retained: np.ndarray) -> np.ndarray:
 
 
 def _layers(schedule: Schedule, count: int) -> tuple[int, ...]:
-    layers = tuple(range(count)) if schedule.layers is None else tuple(schedule.layers)
+    chosen = range(count) if schedule.layers is None else schedule.layers
+    layers = tuple(dict.fromkeys(chosen))
     wrong = [layer for layer in layers if not 0 <= layer < count]
     if wrong:
         raise UserError(f"there is no prunable layer {wrong[0]}; there are {count}, from 0")

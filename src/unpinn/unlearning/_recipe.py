@@ -25,9 +25,10 @@ class Recipe:
         weights: of its loss terms.
         tolerance: the relative residual at which the equations weigh as much as the noise; sets
             the equations' weight in fine-tuning from the estimated noise of good readings,
-            (sigma / tolerance)^2 in the readings' units, at most 1. None keeps `weights`.
+            (sigma / tolerance)^2 in the readings' units, within 1e-4 and 100. None keeps `weights`.
         residual_weight: of the residual in the composite score.
-        rounds: how often partition, pruning and fine-tuning are repeated at most.
+        rounds: how often partition and fine-tuning are repeated at most; the network is pruned
+            in the first.
         accept: whether a result that is worse by the evidence gives way to the baseline.
     """
 
@@ -45,6 +46,8 @@ class Recipe:
     def __post_init__(self):
         if self.rounds < 1:
             raise UserError(f"unlearning needs one round or more, not {self.rounds}")
+        if self.tolerance is not None and not self.tolerance > 0:
+            raise UserError(f"the tolerance must be above zero, not {self.tolerance}")
 
     def scaled_to(self, fraction: float) -> Recipe:
         """With a fraction of the fine-tuning's length."""

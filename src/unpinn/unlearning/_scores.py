@@ -36,6 +36,10 @@ class Scores:
         if not np.isfinite(self.residuals).all():
             raise UserError("the model's residual is not finite at some reading; was it trained?")
 
+    def take(self, rows: np.ndarray) -> Scores:
+        """Those of some readings."""
+        return Scores(self.misfits[rows], self.residuals[rows], self.residual_weight)
+
     @property
     def misfit(self) -> np.ndarray:
         """The misfits' norm at each reading."""

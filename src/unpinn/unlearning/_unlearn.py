@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -13,11 +16,14 @@ from unpinn.problem import Observations
 from unpinn.training import Fit, Partition, Pruning, Status, Watcher, reading_units, train
 from unpinn.unlearning._evidence import compare_evidence
 from unpinn.unlearning._native import NativePrunable, compacted, scores_of
+from unpinn.unlearning._partition import part, rows
 from unpinn.unlearning._pruning import prune
 from unpinn.unlearning._recipe import Recipe, default_recipe
 
 # Mean change of the readings' weights below which the partition has settled.
 _SETTLED = 0.003
+# The least and the largest weight of the equations that an estimated noise may call for.
+_PHYSICS = (1e-4, 100.0)
 
 
 def unlearn(
@@ -40,29 +46,46 @@ def unlearn(
         method: the name that the record carries.
     """
     recipe = recipe or default_recipe()
-    observations = _check(fit)
+    observations, seen = _check(fit, partition), _seen(fit)
     if partition is not None:
         # Nothing will be learnt about the readings on the way, so all rounds are one.
         recipe = recipe.scaled_to(float(recipe.rounds)).once()
-    current = fit
+        partition = replace(partition, weight=np.where(seen, partition.weight, 0.0))
+    current, first, spent = fit, partition, {"partition": 0.0, "pruning": 0.0}
     for number in range(recipe.rounds):
         # Part I: which readings to trust.
-        found = partition or recipe.rule(scores_of(current, recipe.residual_weight))
-        found = _without_held_out(found, fit)
-        if recipe.accept and partition is None and not found.suspect.any() and current is fit:
-            return _kept(fit, fit, found, recipe, method, found.rule)
+        with _timed(spent, "partition"):
+            found = partition or find_partition(current, recipe)
+        first = first or found
+        if recipe.accept and partition is None and not number and not found.suspect[seen].any():
+            return _kept(fit, found, recipe, method, found.rule, {"seconds": spent["partition"]})
         if number and _settled(current.partition, found):
             break
         # Part II: remove the neurons that belong to the others (once).
         model, pruning = current.model, current.pruning
         if recipe.schedule is not None and pruning is None:
-            seen = NativePrunable(model, observations.points)
-            smaller, pruning = prune(seen, found, recipe.schedule, fit.seed)
-            model = compacted(smaller.model)
+            with _timed(spent, "pruning"):
+                network = NativePrunable(model, observations.points[seen])
+                smaller, pruning = prune(network, rows(found, seen), recipe.schedule, fit.seed)
+                model = compacted(smaller.model)
         # Part III: fine-tune on what is trusted.
         where = None if directory is None else f"{directory}/round{number + 1}"
         current = _fine_tune(current, fit, model, found, pruning, recipe, where, watcher, method)
-    return _accepted(fit, current, recipe, method)
+    total = current.seconds["total"] + sum(spent.values())
+    current = replace(current, seconds={**current.seconds, **spent, "total": total})
+    return _accepted(fit, current, first, recipe, method)
+
+
+def find_partition(fit: Fit, recipe: Recipe) -> Partition:
+    """Part I of Algorithm 1: which of a fit's readings to trust, by a recipe's rule.
+
+    Readings that were held out of the training have no say in it and weigh nothing.
+
+    Arguments:
+        fit: a trained fit with readings.
+        recipe: whose rule and residual weight to use.
+    """
+    return part(scores_of(fit, recipe.residual_weight), recipe.rule, _seen(fit))
 
 
 def _settled(old: Partition | None, new: Partition) -> bool:
@@ -91,10 +114,12 @@ def _fine_tune(
         history = current.history.joined(history)
         seconds["total"] += current.seconds["total"]
         rounds += current.details["rounds"]
+    # Whether an unknown ended at its bound is told of this training, not of an earlier one.
+    earlier = {name: value for name, value in fit.details.items() if name != "at_bound"}
     return replace(
         tuned, partition=partition, pruning=pruning, before=fit, recipe=recipe.name,
         history=history, seconds=seconds,
-        details={**fit.details, **tuned.details, "rounds": rounds},
+        details={**earlier, **tuned.details, "rounds": rounds},
     )  # fmt: skip
 
 
@@ -104,40 +129,53 @@ def _physics(fit: Fit, partition: Partition, recipe: Recipe) -> dict[str, float]
         return {}
     units = reading_units(fit.model, fit.observations)
     relative = partition.noise.low / float(np.sqrt(np.mean(units**2)))
-    return {"equations": float(np.clip((relative / recipe.tolerance) ** 2, 1e-4, 100.0))}
+    return {"equations": float(np.clip((relative / recipe.tolerance) ** 2, *_PHYSICS))}
 
 
-def _accepted(fit: Fit, tuned: Fit, recipe: Recipe, method: str) -> Fit:
+def _accepted(fit: Fit, tuned: Fit, first: Partition | None, recipe: Recipe, method: str) -> Fit:
     """The tuned fit, or the baseline where the evidence says that unlearning did harm."""
     evidence = compare_evidence(fit, tuned)
-    tuned = tuned.with_details(evidence={**vars(evidence), "accepts": evidence.accepts})
+    told = {**vars(evidence), "accepts": evidence.accepts}
     if not recipe.accept or evidence.accepts:
-        return tuned
+        return tuned.with_details(evidence=told)
+    tried = {
+        "rounds": tuned.details["rounds"],
+        "seconds": tuned.seconds["total"],
+        "neurons": list(tuned.model.network.alive),
+        "unknowns": dict(tuned.unknowns),
+    }
     why = "unlearning made readings and residual agree less well"
-    return _kept(fit, tuned, tuned.partition, recipe, method, why)
+    return _kept(fit, first, recipe, method, why, tried).with_details(evidence=told)
 
 
 def _kept(
-    fit: Fit, tried: Fit, partition: Partition | None, recipe: Recipe, method: str, why: str
-) -> Fit:
-    """The baseline, with the record of what was tried and why it was not taken."""
+    fit: Fit, partition: Partition | None, recipe: Recipe, method: str, why: str,
+    tried: dict[str, Any],
+) -> Fit:  # fmt: skip
+    """The baseline with its own partition, and the record of what was tried and why not taken."""
     return replace(
         fit, method=method, recipe=recipe.name, partition=partition, before=fit,
         status=Status("kept", f"{why}, so the baseline was kept"),
-        details={**fit.details, "evidence": tried.details.get("evidence")},
+        seconds={"total": tried["seconds"]},
+        details={**fit.details, "evidence": None, "tried": tried},
     )  # fmt: skip
 
 
-def _without_held_out(partition: Partition, fit: Fit) -> Partition:
-    rows = fit.details.get("held_out")
-    if not rows:
-        return partition
-    weight = partition.weight.copy()
-    weight[np.asarray(rows)] = 0.0
-    return replace(partition, weight=weight)
+def _seen(fit: Fit) -> np.ndarray:
+    """Which readings training has seen: all but those held out."""
+    seen = np.ones(0 if fit.observations is None else len(fit.observations), bool)
+    seen[np.asarray(fit.details.get("held_out") or [], int)] = False
+    return seen
 
 
-def _check(fit: Fit) -> Observations:
+@contextmanager
+def _timed(spent: dict[str, float], name: str) -> Iterator[None]:
+    begun = perf_counter()
+    yield
+    spent[name] += perf_counter() - begun
+
+
+def _check(fit: Fit, partition: Partition | None) -> Observations:
     """The fit's readings, if it can unlearn some."""
     if not isinstance(fit, Fit):
         raise UserError(f"unlearn needs a Fit from unpinn.train, not {type(fit).__name__}")
@@ -147,4 +185,11 @@ def _check(fit: Fit) -> Observations:
         raise UserError(f"a {fit.method} fit has many models; unlearn needs a single one")
     if fit.status.code == "failed":
         raise UserError(f"this fit failed ({fit.status.reason}); train it anew before unlearning")
+    if partition is not None and len(partition.retained) != len(fit.observations):
+        raise UserError(
+            f"the partition is of {len(partition.retained)} readings, but the fit has "
+            f"{len(fit.observations)}"
+        )
+    if partition is not None and not (partition.retained & _seen(fit)).any():
+        raise UserError("the partition retains no reading, so nothing would be left to train on")
     return fit.observations

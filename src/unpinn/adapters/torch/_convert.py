@@ -157,18 +157,14 @@ def _raw(scalar, value: float) -> float:
 def _chain(module: torch.nn.Module) -> tuple[list[str], str]:
     """The linear layers in order, and what stands between them."""
     linears = linear_layers(module)
-    inputs = next((layer.in_features for layer in linears.values()), None)
-    if inputs is None or len(linears) < 2:
+    if len(linears) < 2:
         raise UserError("the module has no hidden linear layer, so it is no MLP")
-    parameter = next(module.parameters())
-    drawn = torch.randn(64, inputs, generator=torch.Generator().manual_seed(0))
-    points = drawn.to(parameter.device, parameter.dtype)
-    seen = run(module, points, call).inputs
+    seen = _seen(module, linears)
     names = list(seen)
     if any(len(calls) > 1 for calls in seen.values()) or len(names) != len(linears):
         raise UserError("the module does not use each linear layer once, so it is no plain MLP")
     for name, make in ACTIVATIONS.items():
-        if all(_feeds(linears[a], linears[b], seen, a, b, make()) for a, b in _pairs_of(names)):
+        if all(_feeds(linears[a], linears[b], seen, a, b, make()) for a, b in pairwise(names)):
             return names, name
     raise UserError(
         "the module is no plain MLP with one of the activations "
@@ -176,8 +172,21 @@ def _chain(module: torch.nn.Module) -> tuple[list[str], str]:
     )
 
 
-def _pairs_of(names: list[str]):
-    return pairwise(names)
+def _seen(module: torch.nn.Module, linears: Mapping[str, torch.nn.Linear]):
+    """What each linear layer gets at some points; any of them may be the first."""
+    for inputs in dict.fromkeys(layer.in_features for layer in linears.values()):
+        try:
+            return run(module, _points(module, 64, inputs, 0), call).inputs
+        except RuntimeError:  # shapes that do not fit
+            continue
+    raise UserError("the module cannot be evaluated at points alone, so it is no plain MLP")
+
+
+def _points(module: torch.nn.Module, count: int, inputs: int, seed: int) -> torch.Tensor:
+    """Points of order one in the module's precision, where the module is."""
+    drawn = torch.randn(count, inputs, generator=torch.Generator().manual_seed(seed))
+    parameter = next(module.parameters())
+    return drawn.to(parameter.device, parameter.dtype)
 
 
 def _feeds(layer, following, seen, name: str, other: str, activation) -> bool:
@@ -218,9 +227,7 @@ def _folded(pairs, first: Affine | None, last: Affine | None):
 
 
 def _check_equal(mlp: MLP, module: torch.nn.Module, inputs: int) -> None:
-    parameter = next(module.parameters())
-    drawn = torch.randn(16, inputs, generator=torch.Generator().manual_seed(1))
-    points = drawn.to(parameter.device, parameter.dtype)
+    points = _points(module, 16, inputs, 1)
     expected = run(module, points, call).output.cpu().numpy()
     with precision.scope(precision.of(mlp)):
         found = np.asarray(mlp(jnp.asarray(points.cpu().numpy())))
