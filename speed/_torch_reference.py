@@ -8,8 +8,16 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
+
+def processors() -> int:
+    """How many processors this process may use: what `taskset` left of them, where there is one."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 # As many threads as the other library takes: one a processor.
-torch.set_num_threads(os.cpu_count() or 1)
+torch.set_num_threads(processors())
 
 
 def tensor(array) -> torch.Tensor:

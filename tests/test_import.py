@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import subprocess
@@ -101,6 +102,39 @@ for name in sys.argv[1:]:
 print(json.dumps(failed))
 """
     assert ran(script, *modules) == []
+
+
+# Every folder may use those before it.
+ORDER = (
+    "problem", "network", "readings", "training", "unlearning", "evaluation", "rivals",
+    "benchmarks", "export", "report", "adapters", "runs", "study", "cli",
+)  # fmt: skip
+# The pages of studies are loaded by the command line alone.
+ABOVE = {"report": ("study",)}
+
+
+def imported(path: Path) -> set[str]:
+    """The folders that a file uses as it is loaded, not only when a function is called."""
+    found = set()
+    for node in ast.parse(path.read_text()).body:
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom):
+            names = [node.module or ""]
+        found |= {name.split(".")[1] for name in names if name.startswith("unpinn.")}
+    return found & set(ORDER)
+
+
+@pytest.mark.parametrize("folder", ORDER)
+def test_imports_go_one_way(folder):
+    allowed = {*ORDER[: ORDER.index(folder) + 1], *ABOVE.get(folder, ())}
+    files = list((FOLDER / folder).rglob("*.py"))
+    assert files
+    assert {str(path): imported(path) - allowed for path in files if imported(path) - allowed} == {}
+
+
+def test_every_folder_has_its_place():
+    folders = {path.parent.name for path in FOLDER.glob("*/__init__.py")}
+    assert folders == set(ORDER)
 
 
 def test_the_contents_pages_name_what_they_offer():

@@ -34,6 +34,8 @@ def test_every_problem_is_shown(invoke, name):
     facts = dict(line.split(maxsplit=1) for line in result.stdout.splitlines())
     assert facts["problem"] == f"{name}: {bench.title}"
     assert facts["equation"] == bench.equation
+    assert bench.headline.name in facts["judged"] and bench.state.name in facts["judged"]
+    assert ("without its mean" in facts["judged"]) == (name in ("nsinv", "stokes"))
     for kind, count in bench.counts().items():
         assert (f"{count} {kind}" in facts["points"]) == bool(count)
     stages = bench.protocol.stages

@@ -77,11 +77,22 @@ def _facts(bench: Any) -> list[tuple[str, str]]:
         ("conditions", conditions),
         ("read", f"{', '.join(bench.observed)}, {bench.noise}"),
         ("points", points),
-        ("judged on", bench.headline.name),
+        ("judged on", _judged(bench)),
         ("the paper", f"trains by {stages}"),
         ("try it", f"unpinn run {bench.name}"),
     ]
     return [(label, text) for label, text in facts if text]
+
+
+def _judged(bench: Any) -> str:
+    """The headline quantity, and what is judged beside it."""
+    others = [quantity for quantity in (bench.state, *bench.beside) if quantity != bench.headline]
+    beside = ", ".join(map(_quantity, others))
+    return _quantity(bench.headline) + (f", and beside it {beside}" if beside else "")
+
+
+def _quantity(quantity: Any) -> str:
+    return f"{quantity.name} without its mean" if quantity.shifted else str(quantity.name)
 
 
 def _in_words(stage: Any) -> str:
