@@ -103,6 +103,7 @@ def prune(
     steps: list[PruningStep] = []
     constant = np.zeros(len(before), int)
     activations, note = network.activations(), ""
+    _check_readings(activations, partition)
     spread = _spread(activations, partition.retained)
     for number in range(schedule.steps):
         plan = _Step(network, partition, schedule, activations, spread, before, number, seed)
@@ -191,6 +192,16 @@ class _Step:
 def _spread(activations: list[np.ndarray], retained: np.ndarray) -> np.ndarray:
     """Each layer's largest deviation over the retained readings; zero is a dead layer."""
     return np.array([a[retained].std(axis=0).max(initial=0.0) for a in activations])
+
+
+def _check_readings(activations: list[np.ndarray], partition: Partition) -> None:
+    count = len(partition.retained)
+    if any(len(layer) != count for layer in activations):
+        raise UserError(
+            f"the partition is of {count} readings, but the network shows {len(activations[0])}"
+        )
+    if not partition.retained.any():
+        raise UserError("the partition retains no reading, so there is nothing to prune towards")
 
 
 def _layers(schedule: Schedule, count: int) -> tuple[int, ...]:

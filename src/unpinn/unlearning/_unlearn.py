@@ -182,7 +182,7 @@ def _check(fit: Fit, partition: Partition | None) -> Observations:
     if fit.observations is None:
         raise UserError("this fit has no readings, so there is nothing to unlearn")
     if fit.members is not None:
-        raise UserError(f"a {fit.method} fit has many models; unlearn needs a single one")
+        raise UserError(f"this fit, by {fit.method}, has many models; unlearn needs a single one")
     if fit.status.code == "failed":
         raise UserError(f"this fit failed ({fit.status.reason}); train it anew before unlearning")
     if partition is not None and len(partition.retained) != len(fit.observations):
