@@ -2,6 +2,7 @@
 
     python -m speed
     python -m speed --case pinv --rounds 30
+    taskset -c 1 python -m speed --case beam
 
 `ours_ms` and `theirs_ms` are the least time of an epoch over the rounds; the two take turns, so
 that a busy machine slows both. `ratio` is ours over theirs. The `cpu` figures count processor time,
@@ -71,6 +72,7 @@ CASES: dict[str, Callable[[int], dict]] = {
     "data64": partial(
         alone, "data-only epoch, 400 readings, float64", partial(DATA_ONLY, kind="float64"), None
     ),
+    "stage": lambda rounds: cases.stage_case(),
     "heat": partial(alone, "heat epoch", partial(cases.Ours, "heat"), None),
     "heat64": partial(
         alone, "heat epoch, float64", partial(cases.Ours, "heat", kind="float64"), None
