@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from unpinn.study import Choice, Executor, Graph, Store, Summary
 
 Plans = Annotated[
-    list[str], typer.Argument(metavar="STUDY...", help="paper, ours, or study files (.toml).")
+    list[str],
+    typer.Argument(metavar="STUDY...", help="paper, ours, ablation, or study files (.toml)."),
 ]
 BudgetName = Annotated[
     str, typer.Option(help="quick: 2 % of the epochs, one seed, main tables; short: 20 %; paper.")
@@ -73,6 +74,7 @@ def study(
     from unpinn.cli._machine import prepare
 
     prepare()
+    from unpinn.report._study_report import check_study_report
     from unpinn.study import Choice, Store, graph_of, read_plan
 
     choice = Choice(
@@ -80,6 +82,8 @@ def study(
     )
     graph = graph_of([read_plan(name) for name in plans], choice)
     kept = Store(store)
+    where = report or store / f"report-{'-'.join(Path(p).stem for p in plans)}-{budget}"
+    check_study_report(graph, where)
     for line in _notes(graph, choice):
         typer.echo(line, err=True)
     for other in take or ():
@@ -91,7 +95,6 @@ def study(
     summary = None if only_report else _run(graph, kept, workers, scheduler, slurm, keep_weights)
     if not only_report:
         _examine(graph, kept)
-    where = report or store / f"report-{'-'.join(Path(p).stem for p in plans)}-{budget}"
     _report(graph, kept, where, budget)
     if summary is not None:
         _tell_end(graph, summary)

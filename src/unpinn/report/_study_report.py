@@ -51,8 +51,7 @@ def write_study_report(
         command: that ran them.
     """
     directory = Path(directory)
-    before = _claim(directory)
-    _check_names(graph)
+    before = check_study_report(graph, directory)
     records = collect(graph, store, budget)
     parts = _parts(graph, records, store)
     page = _page(graph, records, parts, budget, command)
@@ -68,6 +67,15 @@ def write_study_report(
         with contextlib.suppress(OSError):
             (directory / name).unlink()
     return directory / "index.html"
+
+
+def check_study_report(graph: Graph, directory: Path) -> list[str]:
+    """Refuse what no report could be made of, or a directory that none can be written into.
+
+    To be asked before hours of work, and not after them; gives the files of an earlier report.
+    """
+    _check_names(graph)
+    return _claim(directory)
 
 
 def _claim(directory: Path) -> list[str]:

@@ -8,7 +8,9 @@ the store, which has to be a directory that all machines share.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from unpinn._errors import UserError
@@ -38,8 +40,8 @@ class Cluster:
         for rank, job in enumerate(jobs):
             needed = futures.get(job.needs) if job.needs else None
             futures[job.address] = self._client.submit(
-                perform_text, job.text(), needed, key=f"unpinn-{job.address}-{time.time_ns()}",
-                priority=-rank, pure=False,
+                perform_text, _anywhere(job).text(), needed,
+                key=f"unpinn-{job.address}-{time.time_ns()}", priority=-rank, pure=False,
             )  # fmt: skip
         try:
             self._watch(futures, tell)
@@ -49,6 +51,11 @@ class Cluster:
     def _watch(self, futures: dict[str, Any], tell: Tell) -> None:
         left = dict(futures)
         while left:
+            if self._client.status == "closed":
+                raise UserError(
+                    "the Dask scheduler is gone; finished runs are in the store, and the same "
+                    "command goes on with the others"
+                )
             ended = [address for address, future in left.items() if future.done()]
             for address in ended:
                 tell(_outcome(address, left.pop(address)))
@@ -68,9 +75,40 @@ def perform_text(text: str, needed: dict[str, Any] | None = None) -> dict[str, A
     job = Job.of(text)
     if needed is not None and needed["status"] not in (DONE, THERE):
         return vars(blocked(job, Outcome(**needed)))
-    while (outcome := perform(job)).status == BUSY:
-        time.sleep(_PATIENCE)
+    unwanted = _unwanted_here()
+    try:
+        while (outcome := perform(job, unwanted)).status == BUSY and not unwanted():
+            time.sleep(_PATIENCE)
+    except KeyboardInterrupt:
+        # Raised by a run that is told to stop; let through, it would end the whole worker.
+        return vars(Outcome(job.address, BUSY, reason="its study has ended"))
     return vars(outcome)
+
+
+def _unwanted_here() -> Callable[[], bool]:
+    """Whether nobody waits for the task of this thread any more; Dask does not interrupt it."""
+    from distributed import get_worker
+
+    try:
+        worker = get_worker()
+    except ValueError:
+        return lambda: False
+    key = worker.get_current_task()
+
+    def unwanted() -> bool:
+        task = worker.state.tasks.get(key)
+        return task is None or task.state == "cancelled"
+
+    return unwanted
+
+
+def _anywhere(job: Job) -> Job:
+    """A job whose files are found wherever it is done: workers have directories of their own."""
+    settings = dict(job.run["configuration"])
+    for name, file in (("problem", settings["problem"].endswith(".py")), ("data", True)):
+        if file and settings[name] is not None:
+            settings[name] = str(Path(settings[name]).resolve())
+    return replace(job, run={**job.run, "configuration": settings})
 
 
 def connect(scheduler: str | None, slurm: bool, workers: int | None) -> Cluster:
@@ -117,7 +155,7 @@ def _slurm(workers: int) -> Any:
 def _outcome(address: str, future: Any) -> Outcome:
     if future.status == "finished":
         return Outcome(**future.result())
-    if future.status == "cancelled":
-        return Outcome(address, FAILED, reason="it was cancelled on the cluster")
+    if future.status != "error":
+        return Outcome(address, FAILED, reason=f"it was {future.status} on the cluster")
     error = future.exception()
     return Outcome(address, FAILED, reason=f"{type(error).__name__}: {error}")

@@ -89,7 +89,10 @@ def run_study(
             if watch is not None:
                 watch.end()
     if not keep_weights:
+        shared = graph.shared
         for address in graph.nodes:
-            store.drop_weights(address)
+            # What failed may be begun anew, and then needs the run that it starts from.
+            if all(store.done(other) for other in shared.get(address, ())):
+                store.drop_weights(address)
     seconds = time.perf_counter() - begin
     return Summary(len(graph.nodes), len(graph.nodes) - len(jobs), failed, seconds)

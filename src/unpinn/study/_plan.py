@@ -14,6 +14,9 @@ from unpinn.training import BUDGETS
 
 # Seeds of a quick look, unless others are asked for: one is enough to see that all works.
 QUICK_SEEDS = 1
+# What a quick look shortens beside epochs: the length of a chain is not counted in epochs, and
+# would otherwise take most of the time.
+QUICK_OPTIONS: Mapping[str, Mapping[str, Any]] = {"bpinn": {"burn_in": 4, "samples": 10}}
 SETTINGS = (
     "protocol", "preset", "recipe", "epochs", "noise", "unlearning", "network", "options",
 )  # fmt: skip
@@ -228,11 +231,13 @@ def make_run(
 ) -> Run:
     """A run from the settings of a cell; a budget is a share of the epochs that are asked for."""
     single = {n: changes[n] for n in ("protocol", "preset", "recipe") if n in changes}
+    shorter = QUICK_OPTIONS.get(method, {}) if budget == "quick" else {}
     if "epochs" in changes:
         single["epochs"] = max(1, round(changes["epochs"] * BUDGETS[budget]))
         budget = "paper"
+    options = {**shorter, **changes.get("options", {})}
     configuration = Configuration(
         problem.name, method, **single, seed=seed, budget=budget,
-        options=changes.get("options", {}), noise=changes.get("noise", {}), data=problem.data,
+        options=options, noise=changes.get("noise", {}), data=problem.data,
     )  # fmt: skip
     return Run(configuration, changes.get("unlearning", {}), changes.get("network", {}))

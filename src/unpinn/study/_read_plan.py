@@ -13,6 +13,7 @@ from unpinn.benchmarks import BENCHMARKS
 from unpinn.network import Architecture
 from unpinn.rivals import METHODS, method_named
 from unpinn.runs._configuration import PRESETS, PROTOCOLS, RECIPES
+from unpinn.study._kinds import check_flag, check_kinds, check_option_kinds
 from unpinn.study._plan import SETTINGS, Entry, Note, Plan, Table, merged
 from unpinn.study._printed import PRINTED_METHODS, Printed, printed_numbers
 from unpinn.study._quantities import check_quantity
@@ -61,8 +62,10 @@ def read_plan(name: str) -> Plan:
     try:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise UserError(f"cannot read the study file {path}: {reason.lower()}") from None
+        reason = (getattr(error, "strerror", None) or str(error)).lower()
+        comes = path.stem in shipped_plans() and not path.exists()
+        hint = f"; the study that comes with the package is called {path.stem!r}" if comes else ""
+        raise UserError(f"cannot read the study file {path}: {reason}{hint}") from None
     return parse_plan(Source(name, text), path.parent)
 
 
@@ -87,11 +90,12 @@ def parse_plan(source: Source, folder: Path | None = None) -> Plan:
     for k, name in enumerate(names):
         if name in names[:k]:
             raise source.at("table", k).mistake(f"two tables are called {name!r}", name)
-    notes = content.get("note", [])
-    return Plan(
-        Path(source.name).stem, _text(content, "title", whole), _words(content, "about", "", whole),
-        read, tuple(_note(note, source.at("note", k)) for k, note in enumerate(notes)), source,
-    )  # fmt: skip
+    given = content.get("note", [])
+    if not isinstance(given, list):
+        raise whole.mistake("notes are written as [[note]]", "note")
+    notes = tuple(_note(note, read, source.at("note", k)) for k, note in enumerate(given))
+    title, about = _text(content, "title", whole), _words(content, "about", "", whole)
+    return Plan(Path(source.name).stem, title, about, read, notes, source)
 
 
 class _Reader:
@@ -119,12 +123,16 @@ class _Reader:
             raise place.mistake(unknown("figure", figure, _FIGURES), figure)
         budgets = _strings(content.get("budgets", [*BUDGETS]), "budgets", place)
         place.check_names("budget", budgets, BUDGETS)
+        for setting, named in (("quantities", quantities), ("budgets", budgets)):
+            if not named:
+                raise place.mistake(f"a table needs a list of {setting}", setting)
+        main = check_flag("main", content.get("main", False), place)
         table = Table(
             name, _words(content, "title", name, place), _words(content, "about", "", place),
             self._entries(content, "problem"), self._entries(content, "method"),
             self._entries(content, "variant"), self._seeds(content), quantities,
             _settings(content), self._printed(content, quantities), figure,
-            _words(content, "axis", "", place), budgets, bool(content.get("main", False)),
+            _words(content, "axis", "", place), budgets, main,
         )  # fmt: skip
         if figure == "curves" and any(variant.x is None for variant in table.variants):
             raise place.mistake("curves need a number x in every variant", "curves")
@@ -138,6 +146,7 @@ class _Reader:
             for other in (*table.problems, *table.variants):
                 given = merged(table.changes, other.changes, method.changes).get("options", {})
                 self._place.check_names(f"option of {method.name}", given, known)
+                check_option_kinds(method.name, given, known, self._place)
 
     def _seeds(self, content: Mapping[str, Any]) -> tuple[int, ...]:
         seeds = content.get("seeds", [42, 43, 44])
@@ -206,7 +215,9 @@ class _Reader:
 def _check_settings(content: Mapping[str, Any], place: Place) -> None:
     for name, known in _NAMES.items():
         if name in content:
-            place.check_names(f"{name} setting", _mapping(content[name], name, place), known)
+            given = _mapping(content[name], name, place)
+            place.check_names(f"{name} setting", given, known)
+            check_kinds(name, given, place)
     for name, known in _CHOICES.items():
         if name in content:
             place.check_names(name, [content[name]], known)
@@ -221,10 +232,24 @@ def _settings(content: Mapping[str, Any]) -> dict[str, Any]:
     return {name: content[name] for name in SETTINGS if name in content}
 
 
-def _note(content: Any, place: Place) -> Note:
+def _note(content: Any, tables: Sequence[Table], place: Place) -> Note:
     content = _mapping(content, "note", place)
     place.check_names("setting of a note", content, _NOTE)
     lists = {n: _strings(content.get(n, []), n, place) for n in _NOTE[1:]}
+    columns = [(m, v.label) for t in tables for m in t.methods for v in t.variants]
+    known = {
+        "table": [t.name for t in tables],
+        "quantity": [q for t in tables for q in t.quantities],
+        "problem": [p.label for t in tables for p in t.problems],
+        "method": [
+            called
+            for m, label in columns
+            for name in (m.name, m.label)
+            for called in (name, f"{name} {label}".strip())
+        ],
+    }
+    for (what, names), given in zip(known.items(), lists.values(), strict=True):
+        place.check_names(what, given, dict.fromkeys(names))
     return Note(_text(content, "text", place), **lists)
 
 

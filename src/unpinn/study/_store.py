@@ -36,6 +36,7 @@ from unpinn.problem import Problem
 from unpinn.runs import RunDirectory
 from unpinn.runs._directory import FORMAT
 from unpinn.runs._lock import locked
+from unpinn.runs._metrics import check_records
 from unpinn.study._sixteen import restored, shortened
 from unpinn.training import Fit, load
 
@@ -72,27 +73,33 @@ class Store:
 
     def record(self, address: str) -> dict[str, Any] | None:
         """What the run achieved, if it is finished, with what was asked of it later on."""
-        if not self.done(address):
-            return None
-        return read_json(self.place(address).metrics)[-1] | nested(self.afterwards(address))
+        place = self.place(address)
+        # A run that was taken over has a line in a file, and no directory of its own.
+        record = (
+            _last_record(place.metrics) if place.finished else self._taken(address).get("record")
+        )
+        return None if record is None else record | nested(self.afterwards(address))
 
     def afterwards(self, address: str) -> dict[str, Any]:
         """Answers that a finished run gave later on, by question."""
         path = self._afterwards(address)
-        return read_json(path) if path.exists() else {}
+        return _mapping(path) if path.exists() else {}
 
     def failure(self, address: str) -> dict[str, Any] | None:
         """Why it failed, if it did and has not been finished since."""
         if self.done(address):
             return None
         path = self.place(address).path / "failure.json"
-        return read_json(path) if path.exists() else self._taken(address).get("failure")
+        failure = _mapping(path) if path.exists() else self._taken(address).get("failure")
+        return failure and {"reason": "it does not say why", "time": "", **failure}
 
     def progress(self, address: str) -> dict[str, Any] | None:
         """Where it was when it last told, if it is under way."""
         path = self.place(address).path / "progress.json"
         with contextlib.suppress(OSError, ValueError):
-            return {**json.loads(path.read_bytes()), "age": time.time() - path.stat().st_mtime}
+            told = json.loads(path.read_bytes())
+            if isinstance(told, dict):
+                return {**told, "age": time.time() - path.stat().st_mtime}
         return None
 
     def fit(self, address: str, problem: Problem) -> Fit:
@@ -256,6 +263,18 @@ class Store:
             shutil.rmtree(self.place(address).fit, ignore_errors=True)
 
 
+def _last_record(path: Path) -> dict[str, Any]:
+    """What a run's metrics say of the run itself."""
+    return check_records(read_json(path), path)[-1]
+
+
+def _mapping(path: Path) -> dict[str, Any]:
+    content = read_json(path)
+    if not isinstance(content, dict):
+        raise UserError(f"{path} is not what a study writes there; restore it or remove it")
+    return content
+
+
 def make_directory(path: Path) -> None:
     """Make a directory, or say in one sentence why it cannot be made."""
     try:
@@ -273,7 +292,7 @@ def _line(entry: Mapping[str, Any]) -> str:
 def _read_taken(path: Path, _changed: int, _size: int) -> dict[str, dict[str, Any]]:
     """The runs in such a file, by address; read again only when it has changed."""
     taken = {}
-    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+    for number, line in enumerate(path.read_bytes().splitlines(), 1):
         try:
             entry = json.loads(line)
             sound = isinstance(entry["address"], str) and (

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import queue
+import signal
 import sys
 import threading
 from typing import TextIO
@@ -51,6 +52,8 @@ def main() -> None:
     """Serve on the standard pipes."""
     if len(sys.argv) > 1 and sys.argv[1] and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {int(core) for core in sys.argv[1].split(",")})
+    # A study that was begun in the background ignores the signal, but its workers must not.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     # Whatever is printed along the way must not end up among the answers.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
