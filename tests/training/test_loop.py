@@ -262,6 +262,24 @@ def test_a_stage_compiles_once_whatever_its_length_rate_seed_and_weights(
         assert compiled(caplog, program) == 0
 
 
+def test_no_python_runs_between_epochs(case, tiny):
+    import dataclasses
+
+    calls, moments = [], []
+
+    def transport(u, c):
+        calls.append(1)
+        return u.t + c * u.x
+
+    problem = dataclasses.replace(case.problem, equations={"transport": transport})
+    train(problem, case.observations, tiny(Adam(epochs=2)), watcher=moments.append)
+    traced, _ = len(calls), moments.clear()
+    fit = train(problem, case.observations, tiny(Adam(epochs=1000)), watcher=moments.append)
+    assert len(fit.history) == 1000
+    # The residual is never called again, and the loop is back in Python a hundred times.
+    assert len(calls) == traced and len(moments) == 100
+
+
 # -- what it tells -------------------------------------------------------------------------
 
 
