@@ -64,7 +64,7 @@ def alone(name: str, make: Callable, target: float | None, rounds: int) -> dict:
 
 DATA_ONLY = partial(cases.Ours, "heat", ("data",))
 CASES: dict[str, Callable[[int], dict]] = {
-    "import": lambda rounds: cases.import_case(),
+    "import": lambda rounds: cases.import_case(min(rounds, 5)),
     "memory": lambda rounds: cases.memory_case(),
     "pinv": partial(compare, "pinv epoch", cases.pinv_pair, 0.30),
     "beam": partial(compare, "beam epoch", cases.beam_pair, 0.20),

@@ -47,5 +47,5 @@ def test_an_epoch_on_the_readings_alone_takes_next_to_nothing():
 def test_memory_and_import_stay_small():
     line = timed("memory")
     assert line["ours_gb"] < line["target_gb"]
-    line = timed("import")
-    assert line["every_name_ms"] < line["target_ms"] * SLACK
+    line = timed("import", "--rounds", "2")
+    assert line["every_name_cpu_ms"] < line["target_ms"] * SLACK

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
@@ -186,11 +187,14 @@ def test_a_quantity_of_the_headline_is_a_field_or_an_unknown(bench_of):
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads Linux's own counts")
 def test_the_largest_grid_is_judged_within_five_seconds_and_two_gigabytes(tmp_path):
     import subprocess
 
+    # The kernel's own count of the process, which `getrusage` mixes with its parent's.
     script = (
-        "import resource, time\n"
+        "import re, time\n"
+        "from pathlib import Path\n"
         "from unpinn.benchmarks import benchmark\n"
         "from unpinn.network._model import Architecture, make_model\n"
         "bench = benchmark('nsinv', wake='embedded')\n"
@@ -198,8 +202,9 @@ def test_the_largest_grid_is_judged_within_five_seconds_and_two_gigabytes(tmp_pa
         "model = make_model(bench.problem, None, Architecture(), seed=1, scaled=False)\n"
         "begin = time.process_time()\n"
         "bench.evaluate(model)\n"
-        "print(time.process_time() - begin,"
-        " resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)\n"
+        "seconds = time.process_time() - begin\n"
+        "status = Path('/proc/self/status').read_text()\n"
+        "print(seconds, 1024 * int(re.findall(r'VmHWM:\\s*(\\d+)', status)[0]))\n"
     )
     result = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
