@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _KNOWN_AS = {"pinn": "PINN", "ppinn": "P-PINN", "dpinn": "D-PINN", "bpinn": "B-PINN"}
 # A picture needs no finer grid than this along a coordinate.
 _MOST = 200
+_WARNING = "#b00020"
 
 
 def write_pictures(directory: Path, fits: dict[str, Fit], posed: Posed) -> list[Path]:
@@ -32,6 +33,8 @@ def write_pictures(directory: Path, fits: dict[str, Fit], posed: Posed) -> list[
     """
     written = []
     for name, figure in _figures(fits, posed):
+        if name != "readings":
+            _warn(figure, fits)
         path = directory / f"{name}.png"
         _write(path, figure)
         written.append(path)
@@ -45,7 +48,16 @@ def write_comparison(path: Path, fits: dict[str, Fit], posed: Posed) -> None:
         return
     name = bench.headline.of[0]
     figure = _fields(fits, posed, name if name in bench.exact else posed.problem.fields[0])
+    _warn(figure, fits)
     _write(path, figure)
+
+
+def _warn(figure: Figure, fits: dict[str, Fit]) -> None:
+    """Say in the picture itself what must not be believed: pictures travel without their pages."""
+    bad = [f"{_KNOWN_AS.get(n, n)} {f.status.code}" for n, f in fits.items() if not f.status.good]
+    if bad:
+        told = f"{', '.join(bad)}: what is shown of it is no answer"
+        figure.supxlabel(told, color=_WARNING, fontsize=9)
 
 
 def _write(path: Path, figure: Figure) -> None:

@@ -27,6 +27,11 @@ from unpinn.training._recommended import recommended
 from unpinn.training._records import Status
 from unpinn.training._stages import Stage
 
+# Single precision: its relative resolution, of which a domain must be a thousand times as wide,
+# and what is so small or large that no more can be computed with it.
+_RESOLUTION, _COARSEST = float(np.finfo(np.float32).eps), 1e-3
+_TINY, _HUGE = 1e-30, 1e30
+
 
 def train(
     problem: Problem,
@@ -66,6 +71,7 @@ def train(
     """
     protocol = protocol or recommended(problem, observations)
     _check(problem, observations, weights, protocol)
+    _check_range(problem, observations, protocol)
     model = _first_model(problem, observations, protocol, seed, start, extras, extra_columns)
     data = None
     if observations is not None:
@@ -126,6 +132,28 @@ def _check(problem, observations, weights, protocol: Protocol) -> None:
         if array.shape != (len(observations),) or not np.isfinite(array).all() or (array < 0).any():
             raise UserError(
                 f"weights must be {len(observations)} finite numbers of zero or more, one a reading"
+            )
+
+
+def _check_range(problem: Problem, observations, protocol: Protocol) -> None:
+    """Refuse numbers that single precision cannot hold, or cannot tell apart."""
+    if all(stage.precision == "float64" for stage in protocol.stages):
+        return
+    for name, (low, high) in problem.coordinates.items():
+        largest = max(abs(low), abs(high))
+        if _RESOLUTION * largest > _COARSEST * (high - low) or not _TINY < high - low < _HUGE:
+            raise UserError(
+                f"coordinate {name!r} runs from {low:.12g} to {high:.12g}, which single precision "
+                "does not resolve; count it from its start or in another unit, or train in float64"
+            )
+    if observations is None:
+        return
+    for name, column in zip(observations.quantities, observations.values.T, strict=True):
+        largest = float(np.abs(column[np.isfinite(column)]).max(initial=0.0))
+        if largest > _HUGE or 0 < largest < _TINY:
+            raise UserError(
+                f"the readings of {name!r} are as large as {largest:.3g}, which single precision "
+                "cannot hold; state them in another unit, or train in float64"
             )
 
 

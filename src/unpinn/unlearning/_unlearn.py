@@ -109,16 +109,20 @@ def _fine_tune(
         fit.problem, fit.observations, protocol, fit.seed, weights=partition.weight, start=model,
         scales=fit.details.get("scales"), directory=directory, watcher=watcher, method=method,
     )  # fmt: skip
-    history, seconds, rounds = tuned.history, dict(tuned.seconds), 1
+    history, seconds, rounds, status = tuned.history, dict(tuned.seconds), 1, tuned.status
     if current is not fit:
         history = current.history.joined(history)
         seconds["total"] += current.seconds["total"]
         rounds += current.details["rounds"]
+        if not current.status.good:
+            # What a round has lost is not made good by the next one's ending well.
+            both = f"{current.status.reason}; then {status.reason}"
+            status = Status(current.status.code, both)
     # Whether an unknown ended at its bound is told of this training, not of an earlier one.
     earlier = {name: value for name, value in fit.details.items() if name != "at_bound"}
     return replace(
         tuned, partition=partition, pruning=pruning, before=fit, recipe=recipe.name,
-        history=history, seconds=seconds,
+        history=history, seconds=seconds, status=status,
         details={**earlier, **tuned.details, "rounds": rounds},
     )  # fmt: skip
 
@@ -153,9 +157,12 @@ def _kept(
     tried: dict[str, Any],
 ) -> Fit:  # fmt: skip
     """The baseline with its own partition, and the record of what was tried and why not taken."""
+    status = Status("kept", f"{why}, so the baseline was kept")
+    if not fit.status.good:
+        # To be kept makes no good result of a bad one.
+        status = Status(fit.status.code, f"{fit.status.reason}; {status.reason}")
     return replace(
-        fit, method=method, recipe=recipe.name, partition=partition, before=fit,
-        status=Status("kept", f"{why}, so the baseline was kept"),
+        fit, method=method, recipe=recipe.name, partition=partition, before=fit, status=status,
         seconds={"total": tried["seconds"]},
         details={**fit.details, "evidence": None, "tried": tried},
     )  # fmt: skip
