@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from unpinn._files import read_arrays
 from unpinn.study import (
     Choice,
     Graph,
@@ -100,6 +101,12 @@ def substance(record: dict[str, Any] | None) -> dict[str, Any]:
     """A record without what differs between two runs of the same settings."""
     assert record is not None
     return {name: value for name, value in record.items() if name not in INCIDENTAL}
+
+
+def weights(store: Store, address: str) -> dict[str, bytes]:
+    """Every number of a finished run's network; the order in the file is not always the same."""
+    arrays, _ = read_arrays(store.place(address).fit / "fit.safetensors")
+    return {name: array.tobytes() for name, array in arrays.items()}
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.study.conftest import Studied, substance
+from tests.study.conftest import Studied, substance, weights
 
 import unpinn.study._perform as performing
 from unpinn.study import InProcess, Store, missing, perform, run_study
@@ -157,8 +157,7 @@ def test_an_interrupted_run_goes_on_inside_and_ends_the_same(studied, tmp_path, 
     assert perform(job).status == DONE
     assert seen and min(seen) > 1
     assert substance(store.record(job.address)) == substance(studied.store.record(job.address))
-    weights = [s.place(job.address).fit / "fit.safetensors" for s in (store, studied.store)]
-    assert weights[0].read_bytes() == weights[1].read_bytes()
+    assert weights(store, job.address) == weights(studied.store, job.address)
     assert perform(job).status == THERE
 
 

@@ -84,7 +84,7 @@ def dry_run(graph: Graph, store: Store) -> DryRun:
         len(open_),
         len(shared),
         sum(len(others) for others in shared.values()),
-        sum(seconds.values()),
+        sum(seconds.values(), 0.0),
         max(chains, default=0.0),
         sum(estimate.knows(graph.nodes[address]) for address in open_),
     )

@@ -29,7 +29,8 @@ def shortened(
         if not np.isfinite(values).all():
             continue
         low, high = float(values.min()), float(values.max())
-        steps = (values - low) * (_LEVELS / ((high - low) or 1.0))
+        # Divided first: the inverse of a tiny range would be infinite.
+        steps = (values - low) / ((high - low) or 1.0) * _LEVELS
         whole[name], ranges[name] = np.rint(steps).astype(np.uint16), [low, high]
     return whole, {**about, "ranges": ranges}
 
@@ -46,6 +47,6 @@ def restored(arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> dict
         return dict(arrays)
     found = {}
     for name, array in arrays.items():
-        low, high = ranges[name]
+        low, high = map(float, ranges[name])
         found[name] = (low + array.astype(np.float64) * ((high - low) / _LEVELS)).astype(np.float32)
     return found

@@ -112,7 +112,10 @@ class Store:
         if not path.exists():
             return None
         arrays, about = read_arrays(path)
-        return restored(arrays, about), about
+        try:
+            return restored(arrays, about), about
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise UserError(f"{path} does not hold fields as a study writes them") from None
 
     def begun(self) -> set[str]:
         """The addresses of runs that have a directory."""
