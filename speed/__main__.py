@@ -72,7 +72,7 @@ CASES: dict[str, Callable[[int], dict]] = {
     "data64": partial(
         alone, "data-only epoch, 400 readings, float64", partial(DATA_ONLY, kind="float64"), None
     ),
-    "stage": lambda rounds: cases.stage_case(),
+    "stage": lambda rounds: cases.stage_case(100 * rounds),
     "heat": partial(alone, "heat epoch", partial(cases.Ours, "heat"), None),
     "heat64": partial(
         alone, "heat epoch, float64", partial(cases.Ours, "heat", kind="float64"), None
@@ -84,7 +84,9 @@ def main(arguments: list[str] | None = None) -> None:
     """Print a line for every case asked for."""
     parser = argparse.ArgumentParser(prog="python -m speed", description=__doc__.split("\n")[0])
     parser.add_argument("--case", action="append", choices=CASES, help="all unless told")
-    parser.add_argument("--rounds", type=int, default=12, help="turns of each program")
+    parser.add_argument(
+        "--rounds", type=int, default=12, help="turns of each program; 100 iterations of a stage"
+    )
     options = parser.parse_args(arguments)
     for name in options.case or CASES:
         print(json.dumps(CASES[name](options.rounds)))

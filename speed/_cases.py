@@ -108,26 +108,30 @@ def beam_pair() -> tuple[Ours, Epochs]:
     return ours, theirs.beam(ours.layers(), points, values, RATE, alpha)
 
 
-def stage_case(iterations: int = 5000) -> dict:
+def stage_case(iterations: int) -> dict:
     """The paper's L-BFGS stage on heat in float64, after 2,000 epochs on the readings alone."""
+    whole = 5000
     before = Ours("heat", ("data",))
     for _ in range(4):
         before.run(500)
-    stage = Lbfgs(iterations=iterations, tolerance=0.0)
+    stage = Lbfgs(iterations=whole, tolerance=0.0)
     ours = Ours("heat", kind="float64", stage=stage, start=before.trained())
     losses: list[float] = []
 
     def all_of_it() -> None:
-        while len(losses) < iterations and (more := ours.run(500)):
+        while (left := iterations - len(losses)) > 0 and (more := ours.run(min(left, 500))):
             losses.extend(more)
 
     clock, processors = timed(all_of_it)
     return {
-        "case": "heat, 5000 iterations of L-BFGS, float64",
-        "ours_s": round(clock / 1e3, 1),
-        "target_s": 60,
-        "ours_cpu_s": round(processors / 1e3, 1),
+        "case": f"heat, {whole} iterations of L-BFGS, float64",
         "iterations": len(losses),
+        "ours_s": round(clock / 1e3, 1),
+        "ours_cpu_s": round(processors / 1e3, 1),
+        # What the whole stage takes at this rate.
+        "whole_s": round(clock / 1e3 * whole / len(losses), 1),
+        "whole_cpu_s": round(processors / 1e3 * whole / len(losses), 1),
+        "target_s": 60,
         "loss": [losses[0], losses[-1]],
         "compile_s": round(ours.compile_s, 2),
     }

@@ -13,7 +13,7 @@ import pytest
 
 from unpinn import precision
 from unpinn._errors import UserError
-from unpinn.network import Architecture
+from unpinn.network import Architecture, make_model
 from unpinn.problem import Grid, Points, Problem, Scalar, observe
 from unpinn.training import (
     Adam,
@@ -199,12 +199,13 @@ def test_everything_comes_back_from_disk(decorated, case, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["mlp", "modified", "residual", "fourier"])
-def test_a_pruned_network_of_any_kind_comes_back(case, tmp_path, kind):
+def test_a_pruned_network_of_any_kind_comes_back(fit, case, tmp_path, kind):
     architecture = Architecture(kind=kind, width=6, depth=2)
-    fit = train(*case, Protocol((Adam(epochs=1),), architecture=architecture), seed=1)
-    network = fit.model.network.with_masks([np.array([1, 0, 1, 1, 0, 1.0])] * 2).compact()
-    model = eqx.tree_at(lambda m: m.network, fit.model, network)
-    small = dataclasses.replace(fit, model=model, optimiser=())
+    model = make_model(*case, architecture, seed=1)
+    network = model.network.with_masks([np.array([1, 0, 1, 1, 0, 1.0])] * 2).compact()
+    model = eqx.tree_at(lambda m: m.network, model, network)
+    protocol = Protocol((Adam(epochs=1),), architecture=architecture)
+    small = dataclasses.replace(fit, model=model, protocol=protocol, optimiser=())
     small.save(tmp_path)
     found = load(tmp_path, case.problem)
     assert found.model.network.widths == (4, 4)
