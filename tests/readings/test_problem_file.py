@@ -93,7 +93,7 @@ def test_the_starter_can_be_run_as_it_is(run_cli, tmp_path):
     out = tmp_path / "out"
     ran = run_cli("run", file, "--data", tmp_path / "s.csv", "--epochs", 4, "--out", out, "-q")
     assert ran.exit_code == 0, ran.output
-    assert {"index.html", "suspects.csv", "sensors.csv", "unknowns.json"} <= {
+    assert {"index.html", "suspects.csv", "suspects-by-sensor.csv", "unknowns.json"} <= {
         path.name for path in out.iterdir()
     }
 

@@ -21,7 +21,7 @@ def report(
     problem: ProblemFile = None,
     force: Annotated[bool, typer.Option("--force", help="Write over an earlier report.")] = False,
 ) -> None:
-    """Write a run's page (index.html), suspects.csv, sensors.csv and unknowns.json.
+    """Write a run's page (index.html), its tables of suspects (CSV) and its unknowns (JSON).
 
     Without --out they replace those that the run has written itself.
     """

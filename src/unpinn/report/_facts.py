@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from unpinn.problem import Measurement, Problem, Scalar
+from unpinn.problem import Grid, Measurement, Problem, Random, Scalar, Sobol
 from unpinn.report._source import source_of
 from unpinn.training import Fit
 
@@ -49,8 +49,8 @@ class UnknownRow:
 def number(value: Any, digits: int = 4) -> str:
     """A number for people to read.
 
-    >>> number(0.00012351), number(123456.0), number(-2.0), number(None)
-    ('1.235×10⁻⁴', '1.235×10⁵', '−2', '–')
+    >>> number(0.00012351), number(123456.0), number(26461.7), number(-2.0), number(None)
+    ('1.235×10⁻⁴', '1.235×10⁵', '26460', '−2', '–')
     """
     if value is None or not math.isfinite(value):
         return "–"
@@ -58,7 +58,8 @@ def number(value: Any, digits: int = 4) -> str:
         mantissa, _, power = f"{value:.{digits - 1}e}".partition("e")
         plain = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
         return f"{plain}×10{str(int(power)).translate(_RAISED)}".replace("-", "−")
-    return f"{value:.{digits}g}".replace("-", "−")
+    # Rounded first, since the format "g" turns to powers of ten where digits run out.
+    return f"{float(f'{value:.{digits - 1}e}'):.15g}".replace("-", "−")
 
 
 def typeset(unit: str) -> str:
@@ -144,8 +145,18 @@ def asked(problem: Problem) -> dict[str, Any]:
             for name, m in problem.measurements.items()
             if isinstance(m, Measurement)
         ],
-        "collocation": repr(problem.collocation),
+        "collocation": _points(problem.collocation),
     }
+
+
+def _points(sampler: Any) -> str:
+    """Where equations are enforced, in words."""
+    chosen = ", those in a part of the domain" if getattr(sampler, "where", None) else ""
+    if isinstance(sampler, Grid):
+        return f"a grid of {' × '.join(f'{count:,}' for count in sampler.counts)} points{chosen}"
+    if isinstance(sampler, (Sobol, Random)):
+        return f"{sampler.count:,} {type(sampler).__name__} points{chosen}"
+    return "points of its own"
 
 
 def _place(at: Any) -> str:
@@ -171,20 +182,38 @@ def protocol_rows(fit: Fit) -> list[dict[str, str]]:
     for part in chain:
         if part.status.code == "kept":
             continue
-        for stage in part.protocol.stages:
-            described = {k: v for k, v in vars(stage).items() if _telling(k, v)}
+        for kind, length, settings in _stages(part):
             rows.append({
                 "fit": "unlearning" if part is fit and fit.before is not None else "training",
-                "kind": {"adam": "Adam", "lbfgs": "L-BFGS"}.get(stage.kind, stage.kind),
-                "length": f"{stage.length:,}",
-                "settings": ", ".join(f"{k} {_told(v)}" for k, v in described.items()),
+                "kind": {"adam": "Adam", "lbfgs": "L-BFGS"}.get(kind, kind),
+                "length": f"{length:,}",
+                "settings": ", ".join(f"{k} {_told(v)}" for k, v in settings.items()),
             })  # fmt: skip
     return rows
 
 
+def _stages(part: Fit) -> list[tuple[str, int, dict[str, Any]]]:
+    """Kind, epochs and settings of every stage that was run.
+
+    Unlearning goes in rounds, of which the protocol tells the last; the history has them all.
+    """
+    told = list(part.protocol.stages)
+    settings = [{k: v for k, v in vars(stage).items() if _telling(k, v)} for stage in told]
+    begun = part.history.stages
+    earlier = len(begun) - len(told)
+    if earlier <= 0 or [stage.kind for stage in told] != [kind for kind, _ in begun[earlier:]]:
+        return [(s.kind, s.length, about) for s, about in zip(told, settings, strict=True)]
+    ends = [*(start for _, start in begun[1:]), len(part.history)]
+    return [
+        (kind, end - start, settings[place - earlier] if place >= earlier else {})
+        for place, ((kind, start), end) in enumerate(zip(begun, ends, strict=True))
+    ]
+
+
 def _telling(name: str, value: Any) -> bool:
     quiet = ("epochs", "iterations", "betas", "history", "tolerance", "kind")
-    return name not in quiet and value not in (None, False, 0.0, {}, "constant")
+    usual = (None, False, 0.0, {}, "constant", ("data", "equations", "conditions"))
+    return name not in quiet and value not in usual
 
 
 def _told(value: Any) -> str:

@@ -15,13 +15,20 @@ def intervals_of(fit: Fit, level: float = 0.9) -> tuple[dict[str, Interval], str
     if fit.observations is None:
         return {}, "No intervals, since there are no readings"
     from unpinn.rivals import intervals
+    from unpinn.rivals._linearised import MOST_NUMBERS, count_numbers
 
     if fit.members is not None:
         found = intervals(fit, "members", level)
         told = f"{level:.0%} intervals from the spread of {found.details['members']} members"
+    elif count_numbers(fit) <= MOST_NUMBERS:
+        found = intervals(fit, "linearised", level)
+        told = f"{level:.0%} intervals from the curvature of the loss, which know of no bias"
     else:
         found = intervals(fit, "laplace", level)
-        told = f"{level:.0%} intervals from the curvature of the loss, which know of no bias"
+        told = (
+            f"{level:.0%} intervals from the curvature of the loss in the last layer, which know "
+            "of no bias and are narrow"
+        )
     sound = {
         name: (low, high)
         for name, (low, high) in found.unknowns.items()

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -72,19 +73,24 @@ def write_page(
 def write_report(fit: Fit, directory: Any, *, overwrite: bool = False) -> Path:
     """Write everything that is handed on: the page, the tables of suspects, the unknowns.
 
-    Gives the path of the page, `index.html`; beside it are `suspects.csv`, `sensors.csv` (where
-    there are readings, and sensors) and `unknowns.json`.
+    Gives the path of the page, `index.html`; beside it are `suspects.csv`, `suspects-by-sensor.csv`
+    (where there are readings, and sensors) and `unknowns.json`.
     """
     directory = Path(directory)
-    page = directory / "index.html"
-    if page.exists() and not overwrite:
-        raise UserError(f"{page} exists; choose another directory, or pass overwrite=True")
+    page, suspects, sensors, unknowns = (
+        directory / name
+        for name in ("index.html", "suspects.csv", "suspects-by-sensor.csv", "unknowns.json")
+    )
+    # All are looked at before the first is written, so that a refusal leaves nothing behind.
+    there = [path for path in (page, suspects, sensors, unknowns) if path.exists()]
+    if there and not overwrite:
+        raise UserError(f"{there[0]} exists; choose another directory, or pass overwrite=True")
     found, note = intervals_of(fit)
-    write_unknowns(fit, directory / "unknowns.json", found, note, overwrite=overwrite)
+    write_unknowns(fit, unknowns, found, note, overwrite=overwrite)
     if fit.observations is not None:
-        write_suspects(fit, directory / "suspects.csv")
+        write_suspects(fit, suspects)
         if fit.observations.sensor is not None:
-            write_sensors(fit, directory / "sensors.csv")
+            write_sensors(fit, sensors)
     return write_page(fit, page, overwrite=overwrite, intervals=found, note=note)
 
 
@@ -109,6 +115,9 @@ def page_text(
     data = _data(fit)
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     rows = unknown_rows(fit, intervals, before_intervals)
+    if fit.status.code == "kept":
+        # The baseline itself: there is nothing to set beside it.
+        rows = [replace(row, before=None) for row in rows]
     notices = warnings_of(fit)
     context = {
         "version": __version__,
@@ -120,7 +129,7 @@ def page_text(
         "notices": notices, "labels": _LABELS,
         "serious": any(notice.severity == "serious" for notice in notices),
         "unknowns": [_figure(row) for row in rows],
-        "has_before": any(row.before is not None for row in rows) and fit.status.code != "kept",
+        "has_before": any(row.before is not None for row in rows),
         "interval_note": note, "level": f"{level:.0%}",
         "fields_note": _fields_note(fit),
         "stills": _stills(data["fields"]),
@@ -172,7 +181,8 @@ def _title(fit: Fit) -> str:
 
 
 def _eyebrow(fit: Fit) -> str:
-    words = {"pinn": "physics-informed fit", "ppinn": "physics-informed fit, unlearned"}
+    last = "unlearning tried" if fit.status.code == "kept" else "unlearned"
+    words = {"pinn": "physics-informed fit", "ppinn": f"physics-informed fit, {last}"}
     return words.get(fit.method, f"method {fit.method}")
 
 

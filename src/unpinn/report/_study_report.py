@@ -161,7 +161,7 @@ def _facts(
         ("command", command),
         ("budget", f"{budget}: {100 * BUDGETS[budget]:g} % of every training's epochs"),
         ("seeds", ", ".join(map(str, seeds))),
-        ("runs", f"{len(runs)}, {duration(computed)} of training in all"),
+        ("runs", f"{len(environments)} of {len(runs)}, {duration(computed)} of training in all"),
         ("run between", f"{times[0]} and {times[-1]}" if times else ""),
         ("unpinn", _several(f"{e['unpinn']} (sources {e['sources']})" for e in environments)),
         ("Python", _several(e["python"] for e in environments)),

@@ -46,17 +46,21 @@ def intervals(fit: Fit, method: str = "laplace", level: float = 0.9, **options: 
     Arguments:
         fit: what to judge: an unlearned fit, or any other; one with members (dropout, posterior
             samples, an ensemble) answers to "members" alone.
-        method: "laplace", a Gaussian in the last layer and the unknowns, at no cost; "bootstrap",
+        method: "laplace", a Gaussian in the last layer and the unknowns, at no cost; "linearised",
+            the same in all trained numbers, for networks that are not too large; "bootstrap",
             the spread over resampled readings; "pruning", the spread over other prunings and
             resampled readings; "members", the spread over a fit's own members.
         level: the chance with which the intervals are to hold the truth.
-        options: of the method: see `laplace`, `bootstrap`, `pruning_ensemble`, `of_members`.
+        options: of the method: see `laplace`, `linearised`, `bootstrap`, `pruning_ensemble`,
+            `of_members`.
     """
     from unpinn.rivals._laplace import laplace
+    from unpinn.rivals._linearised import linearised
     from unpinn.rivals._resampling import bootstrap, pruning_ensemble
 
     known: dict[str, Callable[..., Uncertainty]] = {
         "laplace": laplace,
+        "linearised": linearised,
         "bootstrap": bootstrap,
         "pruning": pruning_ensemble,
         "members": of_members,

@@ -7,7 +7,8 @@ metrics.json         one record a method; written last, so a directory with it i
 history.parquet      every term of the loss at every epoch
 index.html           the page
 suspects.csv         every reading, the worst first
-sensors.csv          every sensor, the worst first, where readings name them
+suspects-by-sensor.csv
+                     every sensor, the worst first, where readings name them
 unknowns.json        the unknown numbers with their intervals
 pictures/            PNG files
 """
@@ -27,7 +28,8 @@ from unpinn.runs._lock import locked
 
 FORMAT = 1
 _FILES = (
-    "metrics.json", "history.parquet", "suspects.csv", "sensors.csv", "unknowns.json", "index.html",
+    "metrics.json", "history.parquet", "suspects.csv", "suspects-by-sensor.csv", "unknowns.json",
+    "index.html",
 )  # fmt: skip
 _FOLDERS = ("checkpoints", "fit", "pictures")
 
@@ -110,6 +112,12 @@ class RunDirectory:
                 raise UserError(
                     f"{self.path} holds other files ({sorted(others)[0]}, for one); choose another "
                     "directory with --out, or write beside them with --force"
+                )
+            taken = sorted({*others} & {*_FILES, *_FOLDERS})
+            if taken:
+                raise UserError(
+                    f"{self.path / taken[0]} was written by no run, and a run would write over it; "
+                    "choose another directory with --out"
                 )
             return
         there = read_json(self.configuration)

@@ -162,7 +162,7 @@ class Fit:
         save(self, directory, overwrite)
 
     def report(self, directory: Any, overwrite: bool = False) -> Any:
-        """Write the page (index.html), suspects.csv, sensors.csv and unknowns.json; gives the page.
+        """Write the page (index.html), tables of suspects and unknowns.json; gives the page.
 
         Arguments:
             directory: where to.

@@ -189,7 +189,7 @@ function fields() {
     const v = chosen.versions[version], across = axis(chosen.across.name, chosen.across.low, chosen.across.high);
     if (!chosen.up) return drawLine(plot, across);
     const up = axis(chosen.up.name, chosen.up.low, chosen.up.high);
-    const {px, py} = plot.frame(across, up, {right: 74, equal: lengths(chosen.across, chosen.up)}), a = plot.area, pen = plot.pen;
+    const {px, py} = plot.frame(across, up, {right: 84, top: 26, equal: lengths(chosen.across, chosen.up)}), a = plot.area, pen = plot.pen;
     pen.imageSmoothingEnabled = true; pen.imageSmoothingQuality = "high";
     pen.drawImage(image, a.left + 1, a.top + 1, a.right - a.left - 2, a.bottom - a.top - 2);
     if (dots.checked) for (const k of near()) mark(pen, px(along(chosen.across.name)[k]), py(along(chosen.up.name)[k]), readings.suspects[k]);
@@ -197,6 +197,7 @@ function fields() {
     for (let k = 0; k <= 16; k++) bar.addColorStop(k / 16, `rgb(${ramp.slice(3 * Math.round(k * 15.9375), 3 * Math.round(k * 15.9375) + 3).join(",")})`);
     pen.fillStyle = bar; pen.fillRect(a.right + 10, a.top, 11, a.bottom - a.top);
     pen.fillStyle = colour("--soft"); pen.textAlign = "left"; pen.textBaseline = "middle";
+    pen.textAlign = "right"; pen.fillText(withUnit(chosen), a.right + 82, a.top - 14); pen.textAlign = "left";
     for (const t of ticks(v, 5)) pen.fillText(t.text, a.right + 26, a.bottom - ((t.value - v.low) / (v.high - v.low)) * (a.bottom - a.top));
   }
   function drawLine(plot, across) {

@@ -103,9 +103,9 @@ function map() {
   };
 }
 function key(holder, entries, stroke, more = []) {
-  holder.replaceChildren(...entries.map(([text, shade]) => {
-    const swatch = make("i", stroke ? {class: "stroke"} : {});
-    swatch.style.background = shade;
+  holder.replaceChildren(...entries.map(([text, shade, dashed]) => {
+    const swatch = make("i", stroke ? {class: dashed ? "stroke dashed" : "stroke"} : {});
+    swatch.style[dashed ? "borderTopColor" : "background"] = shade;
     return make("span", {}, swatch, document.createTextNode(text));
   }), ...more);
 }
@@ -182,7 +182,7 @@ function curves(plot, epochs, series, y, marks) {
   const pen = plot.pen, a = plot.area;
   pen.save(); pen.beginPath(); pen.rect(a.left, a.top, a.right - a.left, a.bottom - a.top); pen.clip();
   for (const epoch of marks) {
-    pen.strokeStyle = colour(epoch === data.history.unlearning ? "--bad" : "--line"); pen.lineWidth = 1;
+    pen.strokeStyle = colour(epoch === data.history.unlearning ? "--ink" : "--line"); pen.lineWidth = 1;
     pen.setLineDash(epoch === data.history.unlearning ? [4, 3] : []); line(pen, px(epoch), a.top, px(epoch), a.bottom);
   }
   pen.setLineDash([]);
@@ -208,7 +208,7 @@ function history() {
     const y = {low: 10 ** Math.floor(Math.log10(low)), high: 10 ** Math.ceil(Math.log10(high) + 1e-9), label: "loss", log: true};
     if (y.low === y.high) y.high *= 10;
     new Plot($("loss-plot"), (plot) => curves(plot, epochs, terms.map((t, k) => ({...t, colour: lineColour(k), wide: t.name === "total"})), y, marks));
-    legends.loss = () => key($("loss-legend"), [...terms.map((t, k) => [t.name, lineColour(k)]), ...(data.history.unlearning ? [["unlearning begins (dashed)", colour("--bad")]] : [])], true);
+    legends.loss = () => key($("loss-legend"), [...terms.map((t, k) => [t.name, lineColour(k)]), ...(data.history.unlearning ? [["unlearning begins", colour("--ink"), true]] : [])], true);
   }
   for (const unknown of data.history.unknowns) {
     const values = unpack(unknown.values), holder = make("div", {class: "plot"}, make("canvas", {role: "img", "aria-label": `${unknown.name} over the epochs`}));
