@@ -21,7 +21,8 @@ from unpinn.unlearning import (
     scores_of,
     unlearn,
 )
-from unpinn.unlearning._unlearn import _physics, find_partition
+from unpinn.unlearning._tuning import Tuning
+from unpinn.unlearning._unlearn import find_partition
 
 # The cheapest recipe of one round; its program is the one that `short` has compiled.
 ONE = (Adam(epochs=2, rate=1e-2),)
@@ -277,6 +278,10 @@ def test_bad_readings_are_found_and_the_unknown_is_not_harmed(world):
 # -- the equations' weight --------------------------------------------------------------------
 
 
+def physics(fit, partition, recipe, stiffness=1.0):
+    return Tuning(fit, recipe, None, None, "ppinn")._physics(partition, stiffness)
+
+
 def test_the_equations_weigh_what_the_noise_calls_for(world):
     found = world.result("automatic")
     relative = found.partition.noise.low / _unit(world.noisy)
@@ -284,14 +289,14 @@ def test_the_equations_weigh_what_the_noise_calls_for(world):
     assert found.details["weights"]["decay"] == pytest.approx(expected, rel=1e-5)
     for tolerance, weight in ((1e-6, 100.0), (1e6, 1e-4)):
         recipe = replace(world.automatic, tolerance=tolerance)
-        assert _physics(world.noisy, found.partition, recipe) == {"equations": weight}
+        assert physics(world.noisy, found.partition, recipe) == {"equations": weight}
 
 
 def test_without_tolerance_or_noise_the_recipe_s_weights_stand(world):
     partition = world.result("automatic").partition
-    assert _physics(world.noisy, partition, world.short) == {}
+    assert physics(world.noisy, partition, world.short) == {}
     blind = replace(partition, noise=None)
-    assert _physics(world.noisy, blind, world.automatic) == {}
+    assert physics(world.noisy, blind, world.automatic) == {}
 
 
 # -- an unknown at its bound ------------------------------------------------------------------

@@ -103,7 +103,8 @@ def content_of(run: Run, posed: Posed) -> dict[str, Any]:
     """All that decides a run's numbers, in JSON's types."""
     method = method_named(run.configuration.method)
     protocol = posed.protocol.to_dict()
-    recipe = None if method.name == BASELINE else described(posed.recipe)
+    # What starts from no network unlearns nothing.
+    recipe = described(posed.recipe) if method.needs_baseline else None
     # What a protocol or a recipe is called decides nothing.
     protocol.pop("name")
     if recipe is not None:

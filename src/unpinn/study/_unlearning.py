@@ -11,7 +11,7 @@ from unpinn.training import Adam, Lbfgs, Stage
 from unpinn.unlearning import ByMixture, ByShare, ByThreshold, Recipe, Schedule, criterion
 
 _SCHEDULE = tuple(f.name for f in fields(Schedule) if f.name != "total")
-_RECIPE = ("residual_weight", "rounds", "accept", "tolerance")
+_RECIPE = ("residual_weight", "rounds", "stiffening", "firm", "accept", "tolerance")
 _LENGTHS = {"adam": Adam, "lbfgs": Lbfgs}
 _MIXTURE = ("cut", "soft")
 UNLEARNING = (

@@ -29,6 +29,10 @@ class Recipe:
         residual_weight: of the residual in the composite score.
         rounds: how often partition and fine-tuning are repeated at most; the network is pruned
             in the first.
+        stiffening: by how much the equations' weight grows in each of the further fine-tunings
+            that follow once the partition has settled, while the readings agree no less; None
+            leaves it as it is.
+        firm: the relative residual below which no stiffening is needed.
         accept: whether a result that is worse by the evidence gives way to the baseline.
     """
 
@@ -41,6 +45,8 @@ class Recipe:
     tolerance: float | None = None
     residual_weight: float = 0.001
     rounds: int = 1
+    stiffening: float | None = None
+    firm: float = 1e-3
     accept: bool = False
 
     def __post_init__(self):
@@ -48,6 +54,8 @@ class Recipe:
             raise UserError(f"unlearning needs one round or more, not {self.rounds}")
         if self.tolerance is not None and not self.tolerance > 0:
             raise UserError(f"the tolerance must be above zero, not {self.tolerance}")
+        if self.stiffening is not None and not self.stiffening > 1:
+            raise UserError(f"stiffening must be a factor above one, not {self.stiffening}")
 
     def scaled_to(self, fraction: float) -> Recipe:
         """With a fraction of the fine-tuning's length."""
@@ -96,13 +104,16 @@ def default_recipe() -> Recipe:
     Readings are weighed by the posterior of a mixture that is fitted anew in every round; the
     equations weigh what the noise of good readings calls for; rounds end when the weights settle.
     L-BFGS ends every round: the small network fits to the floor of its loss, which Adam does not
-    reach in many times the epochs.
+    reach in many times the epochs. Once the weights have settled, the equations' weight is raised
+    step by step: the true fields satisfy them exactly, and started from a network that is already
+    close, L-BFGS can follow.
     """
     last = Lbfgs(iterations=150)
     first = (Adam(epochs=600, rate=2e-3, schedule="cosine"), last)
     return Recipe(
-        "default", ByMixture(), Schedule(), first, (last,), tolerance=0.05, rounds=6, accept=True
-    )
+        "default", ByMixture(), Schedule(), first, (last,), tolerance=0.05, rounds=6,
+        stiffening=5.0, accept=True,
+    )  # fmt: skip
 
 
 RECIPES: dict[str, Callable[..., Recipe]] = {"paper": paper_recipe, "default": default_recipe}

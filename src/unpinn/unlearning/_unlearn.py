@@ -11,19 +11,17 @@ from typing import Any
 import numpy as np
 
 from unpinn._errors import UserError
-from unpinn.network import Model
 from unpinn.problem import Observations
-from unpinn.training import Fit, Partition, Pruning, Status, Watcher, reading_units, train
+from unpinn.training import Fit, Partition, Status, Watcher
 from unpinn.unlearning._evidence import compare_evidence
 from unpinn.unlearning._native import NativePrunable, compacted, scores_of
 from unpinn.unlearning._partition import part, rows
 from unpinn.unlearning._pruning import prune
 from unpinn.unlearning._recipe import Recipe, default_recipe
+from unpinn.unlearning._tuning import Tuning
 
 # Mean change of the readings' weights below which the partition has settled.
 _SETTLED = 0.003
-# The least and the largest weight of the equations that an estimated noise may call for.
-_PHYSICS = (1e-4, 100.0)
 
 
 def unlearn(
@@ -49,8 +47,10 @@ def unlearn(
     observations, seen = _check(fit, partition), _seen(fit)
     if partition is not None:
         # Nothing will be learnt about the readings on the way, so all rounds are one.
-        recipe = recipe.scaled_to(float(recipe.rounds)).once()
+        longer = recipe.scaled_to(float(recipe.rounds))
+        recipe = replace(longer, later=recipe.later or recipe.stages).once()
         partition = replace(partition, weight=np.where(seen, partition.weight, 0.0))
+    tune = Tuning(fit, recipe, directory, watcher, method)
     current, first, spent = fit, partition, {"partition": 0.0, "pruning": 0.0}
     for number in range(recipe.rounds):
         # Part I: which readings to trust.
@@ -69,8 +69,8 @@ def unlearn(
                 smaller, pruning = prune(network, rows(found, seen), recipe.schedule, fit.seed)
                 model = compacted(smaller.model)
         # Part III: fine-tune on what is trusted.
-        where = None if directory is None else f"{directory}/round{number + 1}"
-        current = _fine_tune(current, fit, model, found, pruning, recipe, where, watcher, method)
+        current = tune(current, model, found, pruning, f"round{number + 1}")
+    current = tune.stiffened(current, lambda tuned: partition or find_partition(tuned, recipe))
     total = current.seconds["total"] + sum(spent.values())
     current = replace(current, seconds={**current.seconds, **spent, "total": total})
     return _accepted(fit, current, first, recipe, method)
@@ -91,49 +91,6 @@ def find_partition(fit: Fit, recipe: Recipe) -> Partition:
 def _settled(old: Partition | None, new: Partition) -> bool:
     """Whether another look changes so little that another round would not pay."""
     return old is not None and float(np.mean(np.abs(old.weight - new.weight))) < _SETTLED
-
-
-def _fine_tune(
-    current: Fit, fit: Fit, model: Model, partition: Partition, pruning: Pruning | None,
-    recipe: Recipe, directory: Any, watcher: Watcher | None, method: str,
-) -> Fit:  # fmt: skip
-    """Train the smaller network on what is trusted; the record tells of all rounds."""
-    stages = recipe.stages if current is fit or recipe.later is None else recipe.later
-    protocol = replace(
-        fit.protocol,
-        stages=stages,
-        weights={**fit.protocol.weights, **recipe.weights, **_physics(fit, partition, recipe)},
-        name=recipe.name,
-    )
-    tuned = train(
-        fit.problem, fit.observations, protocol, fit.seed, weights=partition.weight, start=model,
-        scales=fit.details.get("scales"), directory=directory, watcher=watcher, method=method,
-    )  # fmt: skip
-    history, seconds, rounds, status = tuned.history, dict(tuned.seconds), 1, tuned.status
-    if current is not fit:
-        history = current.history.joined(history)
-        seconds["total"] += current.seconds["total"]
-        rounds += current.details["rounds"]
-        if not current.status.good:
-            # What a round has lost is not made good by the next one's ending well.
-            both = f"{current.status.reason}; then {status.reason}"
-            status = Status(current.status.code, both)
-    # Whether an unknown ended at its bound is told of this training, not of an earlier one.
-    earlier = {name: value for name, value in fit.details.items() if name != "at_bound"}
-    return replace(
-        tuned, partition=partition, pruning=pruning, before=fit, recipe=recipe.name,
-        history=history, seconds=seconds, status=status,
-        details={**earlier, **tuned.details, "rounds": rounds},
-    )  # fmt: skip
-
-
-def _physics(fit: Fit, partition: Partition, recipe: Recipe) -> dict[str, float]:
-    """The equations' weight that the estimated noise of good readings calls for."""
-    if recipe.tolerance is None or partition.noise is None or fit.observations is None:
-        return {}
-    units = reading_units(fit.model, fit.observations)
-    relative = partition.noise.low / float(np.sqrt(np.mean(units**2)))
-    return {"equations": float(np.clip((relative / recipe.tolerance) ** 2, *_PHYSICS))}
 
 
 def _accepted(fit: Fit, tuned: Fit, first: Partition | None, recipe: Recipe, method: str) -> Fit:
