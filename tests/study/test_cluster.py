@@ -62,7 +62,7 @@ def test_a_cluster_gets_the_results_of_this_process(studied, decay, tmp_path, cl
 
 
 @pytest.mark.slow
-def test_a_killed_worker_of_a_cluster_costs_no_run(studied, decay, tmp_path, cluster):
+def test_a_killed_worker_of_a_cluster_costs_no_run(decay, tmp_path, cluster):
     graph, store = decay(more=SLOWLY, epochs=4_000), Store(tmp_path / "store")
     first = next(iter(graph.nodes))
     killed: list[int] = []

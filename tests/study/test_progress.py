@@ -116,17 +116,17 @@ def test_the_time_left_falls_as_runs_go_on_and_end(studied, tmp_path, monkeypatc
 
 
 def test_lines_tell_every_end_with_its_error_or_its_reason(studied, tmp_path):
-    stream = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True)
-    lines = watch_for(stream)
-    assert isinstance(lines, Lines)
     first, second, third, *_ = studied.graph.nodes
-    lines.begin(studied.graph, Store(tmp_path), [first, second, third], Two())
-    lines.tell(Outcome(first, DONE, seconds=90.0, l2re=0.1234))
-    lines.tell(None)
-    lines.tell(Outcome(second, FAILED, reason="it broke"))
-    lines.tell(Outcome(third, THERE))
-    lines.end()
-    told = stream.buffer.getvalue().decode().splitlines()
+    with (tmp_path / "told").open("w") as stream:
+        lines = watch_for(stream)
+        assert isinstance(lines, Lines)
+        lines.begin(studied.graph, Store(tmp_path), [first, second, third], Two())
+        lines.tell(Outcome(first, DONE, seconds=90.0, l2re=0.1234))
+        lines.tell(None)
+        lines.tell(Outcome(second, FAILED, reason="it broke"))
+        lines.tell(Outcome(third, THERE))
+        lines.end()
+    told = (tmp_path / "told").read_text().splitlines()
     assert re.match(r"3 runs to do \(3 are there\), about \d+ s$", told[0])
     labels = studied.graph.labels
     assert told[1].endswith(f"{labels(first)}: error 0.123 in 1 min 30 s")

@@ -21,7 +21,8 @@ KINDS: Mapping[str, Mapping[str, str]] = {
         "fraction": _NUMBER, "steps": _WHOLE, "layers": _LAYERS, "criterion": _TEXT,
         "fold": _FLAG, "constants": _FLAG, "epsilon": _NUMBER, "least": _WHOLE, "guard": _FLAG,
         "single": _FLAG, "prune": _FLAG, "physics": _NUMBER, "residual_weight": _NUMBER,
-        "rounds": _WHOLE, "accept": _FLAG, "tolerance": _NUMBER, "adam": _WHOLE, "lbfgs": _WHOLE,
+        "rounds": _WHOLE, "stiffening": _NUMBER, "firm": _NUMBER, "accept": _FLAG,
+        "tolerance": _NUMBER, "adam": _WHOLE, "lbfgs": _WHOLE,
     },
     "network": {
         "kind": _TEXT, "width": _WHOLE, "depth": _WHOLE, "activation": _TEXT, "options": _SETTINGS,
