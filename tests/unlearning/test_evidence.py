@@ -26,10 +26,12 @@ from unpinn.unlearning import Evidence, compare_evidence, fit_mixture, fresh_res
         (1.0, 0.01, float("inf"), float("inf"), False),
         (float("nan"), 0.01, 0.2, 0.2, False),
         (-5.0, float("inf"), 0.2, 0.2, True),  # one reading tells nothing
+        (-0.0029, 0.0001, 0.2, 0.2, True),  # a sure loss, but of less than three nats in all
+        (-0.0031, 0.0001, 0.2, 0.2, False),
     ],
 )
 def test_what_is_accepted(gain, error, before, after, accepts):
-    assert Evidence(gain, error, before, after, False).accepts is accepts
+    assert Evidence(gain, error, before, after, False, 1000).accepts is accepts
 
 
 def spoilt(fit, amount: float):

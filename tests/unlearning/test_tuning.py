@@ -21,7 +21,7 @@ def stiffened(world, recipe, monkeypatch, *, accepts: bool = True):
 
     def judged(before, after):
         tried.append(after.details["weights"]["decay"])
-        return Evidence(0.0 if accepts else -1.0, 0.1, 0.01, 0.01, False)
+        return Evidence(0.0 if accepts else -1.0, 0.1, 0.01, 0.01, False, 60)
 
     monkeypatch.setattr(tuning, "compare_evidence", judged)
     before = world.result("automatic")

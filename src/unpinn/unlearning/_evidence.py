@@ -17,8 +17,11 @@ from unpinn.unlearning._mixture import fit_mixture, log_densities
 
 _FRESH_POINTS = 1024
 _FRESH_SEED = 7_919
-# Standard errors within which a difference is chance, and residuals too small to argue about.
+# Standard errors within which a difference is chance; a likelihood ratio that is no evidence,
+# however sure its sign (twenty to one is where Kass and Raftery, 1995, begin to call it strong);
+# and residuals too small to argue about.
 _CHANCE = 2.0
+_STRONG = 3.0
 _NEGLIGIBLE = 0.05
 _TOLERATED = 2.0
 
@@ -33,6 +36,7 @@ class Evidence:
         residual_before: the equations' residual at fresh points, in units of their sizes.
         residual_after: the same of the second fit.
         held_out: whether the readings were held out of both trainings.
+        readings: how many were compared.
     """
 
     gain: float
@@ -40,13 +44,14 @@ class Evidence:
     residual_before: float
     residual_after: float
     held_out: bool
+    readings: int
 
     @property
     def accepts(self) -> bool:
         """Whether the second fit is no worse: in likelihood beyond chance, nor in residual."""
         tolerated = max(_TOLERATED * self.residual_before, _NEGLIGIBLE)
         return bool(
-            self.gain > -_CHANCE * self.error
+            self.gain > -max(_CHANCE * self.error, _STRONG / self.readings)
             and np.isfinite(self.residual_after)
             and self.residual_after <= tolerated
         )
@@ -60,7 +65,7 @@ def compare_evidence(before: Fit, after: Fit) -> Evidence:
     scales = before.details.get("scales", {})
     return Evidence(
         float(difference.mean()), error, fresh_residual(before, scales),
-        fresh_residual(after, scales), bool(before.details.get("held_out")),
+        fresh_residual(after, scales), bool(before.details.get("held_out")), count,
     )  # fmt: skip
 
 
