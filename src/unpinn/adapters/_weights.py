@@ -58,7 +58,7 @@ def load_mlp(path: Any, activation: str | None = None) -> MLP:
     arrays, about = read_arrays(Path(path))
     told = about.get("activation") if isinstance(about, dict) else None
     name = activation or told
-    if name is None:
+    if name is None or not isinstance(name, str):
         raise UserError(f"{path} does not say its activation; pass one, as in activation='tanh'")
     if told is not None and activation not in (None, told):
         raise UserError(f"{path} holds a network with {told}, not with {activation}")

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from unpinn._errors import UserError
+from unpinn.benchmarks._matlab import variables
 
 CLASSICAL_URL = (
     "https://raw.githubusercontent.com/maziarraissi/PINNs/master/main/Data/cylinder_nektar_wake.mat"
@@ -253,7 +254,14 @@ def _cached_classical() -> Path:
 
 def _frames(wake: WakeHarmonics, provenance: str) -> Wake:
     time = FRAME_SPACING * np.arange(FRAMES)
-    u, v, p = np.moveaxis(wake.fields(time), (1, 3, 2, 0), (0, 1, 2, 3))
+    with np.errstate(all="ignore"):
+        fields = wake.fields(time)
+    if not np.isfinite(fields).all():
+        raise UserError(
+            f"The wake has no finite values ({provenance}): its period or its harmonics are out of "
+            "range, so generate it again."
+        )
+    u, v, p = np.moveaxis(fields, (1, 3, 2, 0), (0, 1, 2, 3))
     return Wake(x=wake.x, y=wake.y, time=time, u=u, v=v, p=p, provenance=provenance)
 
 
@@ -295,28 +303,26 @@ def _classical(file: Path, provenance: str) -> Wake:
 
 
 def _read_classical(file: Path) -> dict[str, np.ndarray]:
-    from scipy.io import loadmat, whosmat
-
     keys = ("X_star", "t", "U_star", "p_star")
 
-    def attempt(read: Callable[..., Any], **options: Any) -> Any:
+    def attempt(read: Callable[[], Any]) -> Any:
         try:
-            return read(file, **options)
+            return read()
         except Exception as error:  # a damaged file fails in as many ways as it has bytes
             raise UserError(
                 f"Cannot read wake file {file.name!r} ({_reason(error)}): it is truncated or not a "
                 "MATLAB version 5 file, so fetch or copy it again."
             ) from None
 
-    shapes = {name: shape for name, shape, _ in attempt(whosmat)}
-    _require_keys(file.name, [key for key in keys if key not in shapes], keys)
-    if any(np.prod(shapes[key], dtype=float) > MAXIMUM_ENTRIES for key in keys):
+    found = {each.name: each for each in attempt(lambda: list(variables(file.read_bytes())))}
+    _require_keys(file.name, [key for key in keys if key not in found], keys)
+    if any(np.prod(found[key].shape, dtype=float) > MAXIMUM_ENTRIES for key in keys):
         raise UserError(f"Wake file {file.name!r} claims impossibly large arrays: copy it again.")
-    contents = attempt(loadmat, variable_names=list(keys))
     arrays = {}
     for key in keys:
-        _require_numbers(file.name, key, contents[key])
-        arrays[key] = np.asarray(contents[key], dtype=np.float64)
+        content = attempt(found[key].read)
+        _require_numbers(file.name, key, content)
+        arrays[key] = np.asarray(content, dtype=np.float64)
     return arrays
 
 

@@ -111,7 +111,7 @@ def _suspects(record: Record) -> str:
 
 def _noise(record: Record) -> str:
     noise = record["estimated_noise"]
-    if noise is None:
+    if noise is None or None in noise.values():
         return "-"
     if noise["components"] == 1:
         return f"one kind, {noise['low']:.3g}"

@@ -88,7 +88,13 @@ def _to_numbers(texts: np.ndarray) -> np.ndarray:
     import pandas as pd
 
     plain = [text.strip() if isinstance(text, str) else text for text in texts]
-    parsed = pd.to_numeric(pd.Series(plain, dtype=object), errors="coerce")
+    try:
+        parsed = pd.to_numeric(pd.Series(plain, dtype=object), errors="coerce")
+    except OverflowError:
+        # Whole numbers of more than 308 digits.
+        huge = [isinstance(cell, int) and abs(cell) >> 1024 for cell in plain]
+        plain = [float("inf") if big else cell for cell, big in zip(plain, huge, strict=True)]
+        parsed = pd.to_numeric(pd.Series(plain, dtype=object), errors="coerce")
     return parsed.to_numpy(dtype=np.float64, na_value=np.nan)
 
 

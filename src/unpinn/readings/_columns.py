@@ -68,6 +68,9 @@ def assign(
 ) -> Roles:
     """Find every coordinate and at least one quantity among a table's columns."""
     columns, units = dict(columns or {}), dict(units or {})
+    for what, told in (*columns.items(), ("sensor", "" if sensor is None else sensor)):
+        if not isinstance(told, str):
+            raise UserError(f"the column of {what!r} must be told by its name, not as {told!r}")
     measurable = tuple(problem.measured_expressions)
     known = (*problem.coordinates, *measurable)
     for name in (*columns, *units):
@@ -229,7 +232,9 @@ def _refuse_mixed(table: Table, names: Mapping[str, str], conversions, what: str
 
 
 def _columns_of(table: Table) -> str:
-    shown = ", ".join(map(repr, table.columns[:20]))
+    # What is no header can be one long name.
+    names = [name if len(name) <= 60 else f"{name[:57]}..." for name in table.columns[:20]]
+    shown = ", ".join(map(repr, names))
     more = f" and {len(table.columns) - 20} more" if len(table.columns) > 20 else ""
     return f"it has the columns {shown}{more}" if shown else "it has no columns"
 

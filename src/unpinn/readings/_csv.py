@@ -7,6 +7,7 @@ import gzip
 import io
 import re
 import warnings
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -93,7 +94,7 @@ class _Guarded(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         try:
             content = self._raw.read(len(buffer))
-        except (OSError, EOFError) as error:
+        except (OSError, EOFError, zlib.error) as error:
             raise UserError(f"{self._name} cannot be read to its end ({error})") from None
         buffer[: len(content)] = content
         pieces = content.split(b"\n")

@@ -14,12 +14,17 @@ from unpinn.readings._tables import CHUNK, Columns, Table
 
 def open_netcdf(path: Path) -> Table:
     """Open a NetCDF file (version 4 by h5netcdf, version 3 by SciPy)."""
+    import h5py
     import xarray
 
     with open(path, "rb") as file:
         start = file.read(4)
     engine = "scipy" if start[:3] == b"CDF" else "h5netcdf"
     try:
+        if engine == "h5netcdf":
+            # What cannot be opened at all would leave h5netcdf half made, which it complains of.
+            with h5py.File(path, "r") as file:
+                file.attrs.get("_nc3_strict")
         dataset = xarray.open_dataset(path, engine=engine)
     except MemoryError:
         raise UserError(f"{path} asks for more memory than there is; it may be damaged") from None

@@ -101,6 +101,8 @@ def read_with_report(
     _check_choice("outside", outside, get_args(Outside))
     if isinstance(missing, str):
         missing = (missing,)
+    if not isinstance(missing, Sequence):
+        raise UserError(f"missing must be a list of texts such as '-9999', not {missing!r}")
     table = open_table(source, tuple(str(text) for text in missing))
     roles = assign(table, problem, columns, units, sigma, sensor)
     raw = _gather(table, problem, roles)

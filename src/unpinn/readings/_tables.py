@@ -146,6 +146,9 @@ def _npz(path: Path) -> Table:
             )
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
+        strange = [name for name, array in arrays.items() if not isinstance(array, np.ndarray)]
+        if strange:
+            raise UserError(f"{path} is not a NumPy archive: {strange[0]!r} in it is no array")
     except UserError:
         raise
     except Exception as error:  # zip, zlib and NumPy each have errors of their own

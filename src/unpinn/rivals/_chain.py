@@ -243,6 +243,8 @@ def _read(file: Path, digest: str, start: jax.Array) -> Chain:
         )  # fmt: skip
     except KeyError as error:
         raise UserError(f"{file} is not a chain of this package ({error!r})") from None
-    if chain.state[0].shape != start.shape or chain.state[0].dtype != start.dtype:
+    positions, infos = arrays.get("positions", np.empty((0, *start.shape))), arrays.get("infos", ())
+    same = positions.shape[1:] == start.shape and len(positions) == len(infos)
+    if not same or chain.state[0].shape != start.shape or chain.state[0].dtype != start.dtype:
         raise UserError(f"{file} holds a chain of another model; delete it to start afresh")
     return chain

@@ -53,6 +53,7 @@ class Configuration:
     data: str | None = None
 
     def __post_init__(self):
+        _check_kinds(self)
         _choice("recipe", self.recipe, RECIPES)
         _choice("protocol", self.protocol, PROTOCOLS)
         _choice("preset", self.preset, PRESETS)
@@ -103,6 +104,8 @@ class Configuration:
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Configuration:
         """Read back what `to_dict` gave."""
+        if not isinstance(content, Mapping):
+            raise TypeError(f"a {type(content).__name__} where settings are needed")
         known = {f.name for f in fields(cls)}
         return cls(**{name: value for name, value in content.items() if name in known})
 
@@ -126,6 +129,33 @@ def parse_options(settings: list[str]) -> dict[str, Any]:
         except ValueError:
             options[name] = text.strip()
     return options
+
+
+def _check_kinds(asked: Configuration) -> None:
+    """Settings come from files too, so a number may stand where a word belongs."""
+
+    def refuse(name: str, kind: str) -> None:
+        raise UserError(f"{name} must be {kind}, not {getattr(asked, name)!r}")
+
+    for name in ("problem", "method", "recipe", "protocol", "preset", "budget"):
+        if not isinstance(getattr(asked, name), str):
+            refuse(name, "a text")
+    if asked.data is not None and not isinstance(asked.data, str):
+        refuse("data", "the name of a file")
+    for name in ("options", "noise"):
+        if not isinstance(getattr(asked, name), Mapping):
+            refuse(name, "a table of settings")
+    for name in ("seed", "epochs"):
+        value = getattr(asked, name)
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        if not whole and not (name == "epochs" and value is None):
+            refuse(name, "a whole number")
+    for name, value in asked.noise.items():
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not (isinstance(value, str) if name == "kind" else number):
+            raise UserError(
+                f"noise's {name} must be a {'text' if name == 'kind' else 'number'}, not {value!r}"
+            )
 
 
 def _choice(what: str, value: str, known: tuple[str, ...]) -> None:

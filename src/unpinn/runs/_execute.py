@@ -19,7 +19,7 @@ from unpinn.report import write_report, write_suspects
 from unpinn.rivals import Method, Task, method_named, run_method
 from unpinn.runs._configuration import Configuration
 from unpinn.runs._directory import FORMAT, RunDirectory
-from unpinn.runs._metrics import metrics_record
+from unpinn.runs._metrics import check_records, metrics_record
 from unpinn.runs._outputs import write_history
 from unpinn.runs._pictures import write_pictures
 from unpinn.runs._posed import Posed
@@ -130,7 +130,7 @@ def read_run(directory: Any, problem: Problem | None = None) -> tuple[Fit, list[
         raise UserError(f"{place.path} is not a run's directory; `unpinn run` makes one")
     if not place.finished:
         raise UserError(f"the run in {place.path} is not finished; repeat its command to go on")
-    return load(place.fit, problem), read_json(place.metrics)
+    return load(place.fit, problem), check_records(read_json(place.metrics), place.metrics, True)
 
 
 def read_configuration(directory: Any) -> Configuration:
@@ -140,7 +140,7 @@ def read_configuration(directory: Any) -> Configuration:
         raise UserError(f"{place.path} is not a run's directory; `unpinn run` makes one")
     try:
         return Configuration.from_dict(read_json(place.configuration))
-    except TypeError as error:
+    except (TypeError, AttributeError) as error:
         raise UserError(f"{place.configuration} is not a run's configuration ({error})") from None
 
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from unpinn._errors import UserError
 from unpinn._files import plain
 from unpinn.evaluation import Detection, detection
 from unpinn.runs._posed import Posed
-from unpinn.training import Fit
+from unpinn.training import Fit, NoiseEstimate
+
+_NOISE = tuple(f.name for f in fields(NoiseEstimate))
 
 
 def metrics_record(fit: Fit, posed: Posed) -> dict[str, Any]:
@@ -52,6 +57,56 @@ def metrics_record(fit: Fit, posed: Posed) -> dict[str, Any]:
     }
     record |= _noise(fit) | _judged(fit, posed) | _detected(fit, posed)
     return plain(record)
+
+
+# What must be in a record, of which kind; None always may be instead.
+_NUMBERS = (
+    "l2re", "state_l2re", "seconds", "seconds_in_all", "neurons_left", "misfit", "residual",
+    "detection_auc", "suspects",
+)  # fmt: skip
+_TEXTS = ("problem", "method", "quantity", "status", "reason")
+_MAPPINGS = ("unknowns", "estimated_noise", "options")
+_NEEDED = ("method", "status", "seconds", "unknowns")
+_JUDGED = ("precision", "recall", "truly_bad")
+
+
+def check_records(content: Any, path: Path, whole: bool = False) -> list[dict[str, Any]]:
+    """Records as they were read from a file, refused where they are not what was written there.
+
+    Arguments:
+        content: of the file.
+        path: of the file.
+        whole: whether nothing may be missing that commands print.
+    """
+
+    def number(value: Any) -> bool:
+        return value is None or (isinstance(value, (int, float)) and not isinstance(value, bool))
+
+    def sound(record: Any) -> bool:
+        if not isinstance(record, dict) or any(record.get(name) is None for name in _NEEDED):
+            return False
+        judged = _JUDGED if record.get("truly_bad") is not None else ()
+        if whole and not {*_NUMBERS, *_TEXTS, *_MAPPINGS, *judged} <= {*record}:
+            return False
+        noise = record.get("estimated_noise") or dict.fromkeys(_NOISE)
+        errors = record.get("unknown_errors") or {}
+        return (
+            all(number(record.get(name)) for name in (*_NUMBERS, *_JUDGED))
+            and all(isinstance(record.get(name) or "", str) for name in _TEXTS)
+            and all(isinstance(record.get(name) or {}, dict) for name in _MAPPINGS)
+            and all(number(value) for value in record["unknowns"].values())
+            and {*_NOISE} <= {*noise} and all(number(v) for v in noise.values())
+            and isinstance(errors, dict)
+            and all(isinstance(e, dict) and e.get("truth") is not None for e in errors.values())
+            and all(number(value) for e in errors.values() for value in e.values())
+        )  # fmt: skip
+
+    if not (isinstance(content, list) and content and all(sound(record) for record in content)):
+        raise UserError(
+            f"{path} does not hold the records of a run; it may be damaged, so restore it or run "
+            "anew with --force"
+        )
+    return content
 
 
 def suspicion(fit: Fit) -> np.ndarray:

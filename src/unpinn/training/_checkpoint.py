@@ -93,12 +93,16 @@ class Checkpoint:
                 arrays["history"],
                 tuple((str(kind), int(start)) for kind, start in about["stages"]),
             )
+            if history.rows.ndim != 2 or history.rows.shape[1] != len(history.names):
+                raise TypeError(f"a history of shape {history.rows.shape}")
             return Snapshot(
                 int(about["stage"]), leaves, arrays["weights"],
                 {k: float.fromhex(v) for k, v in about["scales"].items()},
                 history, list(about["notes"]), dict(about["seconds"]),
             )  # fmt: skip
-        except (KeyError, TypeError, AttributeError) as error:
+        except UserError:
+            raise
+        except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
             raise UserError(
                 f"{self.path} is not a checkpoint of this package ({error!r})"
             ) from None

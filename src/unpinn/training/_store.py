@@ -98,7 +98,11 @@ def load(directory: Any, problem: Problem | None = None) -> Fit:
             optimiser=tuple(_under(arrays, "optimiser").values()),
             details=about["details"], versions=Versions(**about["versions"]), **parts,
         )  # fmt: skip
-    except (KeyError, TypeError, AttributeError, IndexError) as error:
+    except (
+        KeyError, TypeError, AttributeError, IndexError, ValueError, OverflowError
+    ) as error:  # fmt: skip
+        if isinstance(error, UserError):
+            raise
         raise UserError(f"{path} is not a fit of this package ({error!r})") from None
 
 
