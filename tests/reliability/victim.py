@@ -30,7 +30,6 @@ import types
 from pathlib import Path
 from typing import Any
 
-import distributed  # noqa: F401
 import jax
 import numpy as np
 import pandas
@@ -168,7 +167,10 @@ def unlearning(directory: Path) -> str:
 
 def statement(directory: Path) -> None:
     directory.mkdir(parents=True, exist_ok=True)
-    (directory / "decay.py").write_text(PROBLEM)
+    # Two processes may be at it, and neither may meet half of it.
+    draft = directory / f"decay.{os.getpid()}"
+    draft.write_text(PROBLEM)
+    os.replace(draft, directory / "decay.py")
 
 
 def studied(directory: Path, executor: Any) -> str:
@@ -341,6 +343,8 @@ def watch_writing(fate: list | None) -> None:
 
 
 def serve() -> None:
+    import distributed  # noqa: F401
+
     # Checkpoints as often as can be, so that a kill often meets one being written.
     Checkpoint.due = lambda self: True
     _bayesian.run_chain = functools.partial(run_chain, interval=0.0)
