@@ -118,6 +118,7 @@ def test_one_reading_is_trained_on_and_never_called_bad():
     assert found.details["evidence"]["error"] == float("inf")
 
 
+@pytest.mark.slow
 def test_readings_at_one_place_are_averaged_by_the_fit():
     problem = pose()
     same = fitted(problem, [0.4, 0.8], points=[0.5, 0.5], stages=[Adam(epochs=30, rate=1e-2)])
@@ -159,7 +160,7 @@ def test_where_all_readings_are_suspect_nothing_is_trained():
         cleaned(fit, partition=everything(cleaned(fit).partition))
 
 
-@pytest.mark.parametrize("criterion", ["bias", "directed", "random"])
+@pytest.mark.parametrize("criterion", ["bias", "random"])
 def test_where_none_is_suspect_pruning_goes_by_ties_and_all_is_retained(criterion):
     fit = fitted(pose(), NOISY)
     recipe = replace(BRIEF, rule=ByShare(1.0)).changed(criterion=criterion)
@@ -173,7 +174,7 @@ def test_where_none_is_suspect_pruning_goes_by_ties_and_all_is_retained(criterio
 # -- domains and sizes ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("width", [1e-9, 1e9])
+@pytest.mark.parametrize("width", [1e-9, pytest.param(1e9, marks=pytest.mark.slow)])
 def test_domains_of_any_size_give_the_same_in_their_own_unit(width):
     usual = fitted(pose(), NOISY, stages=[Adam(epochs=30, rate=1e-2, rescale="reference")])
     other = fitted(
