@@ -103,11 +103,12 @@ def run_algorithm(
         )
     if partition is not None:
         # Nothing will be learnt about the readings on the way, so all rounds are one.
-        recipe = recipe.scaled_to(recipe.rounds).once()
+        recipe = recipe.scaled_to(float(recipe.rounds)).once()
     found = partition or recipe.rule(before.scores(recipe.residual_weight))
     done = _Progress(before, found)
     try:
         if partition is None and recipe.accept and not found.suspect.any():
+            subject.restore()
             return _result(subject, recipe, before, done, before, _kept(found.rule), None)
         _rounds(subject, recipe, done, seed)
     except BaseException:
@@ -151,7 +152,7 @@ def compare_snapshots(before: Snapshot, after: Snapshot) -> Evidence:
     count = len(difference)
     error = float(difference.std(ddof=1) / np.sqrt(count)) if count > 1 else float("inf")
     return Evidence(
-        float(difference.mean()), error, before.fresh_residual, after.fresh_residual, False
+        float(difference.mean()), error, before.fresh_residual, after.fresh_residual, False, count
     )
 
 
@@ -176,14 +177,22 @@ def _rounds(subject: Subject, recipe: Recipe, done: _Progress, seed: int) -> Non
         done.now = subject.look()
         done.seconds["prune"] += pruned - start
         done.seconds["tune"] += perf_counter() - pruned
+        if not _finite(done.now, subject.values):
+            break
+
+
+def _finite(now: Snapshot, values: np.ndarray) -> bool:
+    """Whether a model still gives numbers wherever something was read."""
+    seen = np.isfinite(values)
+    return bool(np.isfinite(now.residuals).all() and np.isfinite(now.misfits[seen]).all())
 
 
 def _judged(subject: Subject, recipe: Recipe, before: Snapshot, done: _Progress):
     """The tuned model, or the one that was given where the evidence says that harm was done."""
-    seen = np.isfinite(subject.values)
-    if not (np.isfinite(done.now.residuals).all() and np.isfinite(done.now.misfits[seen]).all()):
+    if not _finite(done.now, subject.values):
         subject.restore()
-        nothing = Evidence(float("-inf"), 0.0, before.fresh_residual, float("inf"), False)
+        lost, count = float("-inf"), len(subject.values)
+        nothing = Evidence(lost, 0.0, before.fresh_residual, float("inf"), False, count)
         return before, _kept("fine-tuning diverged"), nothing
     evidence = compare_snapshots(before, done.now)
     if recipe.accept and not evidence.accepts:

@@ -9,10 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from unpinn._files import write_arrays, write_bytes, write_json, write_text
+from unpinn._errors import UserError
+from unpinn._files import write_arrays, write_bytes, write_json
 from unpinn.training import Partition, Pruning, Status
 from unpinn.training._records import partition_arrays, pruning_arrays
 from unpinn.unlearning import Evidence, Scores
+
+_FILES = ("unlearned.json", "unlearned.safetensors", "suspects.csv", "partition.png")
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,17 +112,68 @@ class Unlearned:
             "seconds": self.seconds,
         }
 
-    def report(self, directory: Any, axes: Sequence[str] | None = None) -> None:
+    def suspects_table(
+        self,
+        only_suspects: bool = False,
+        axes: Sequence[str] | None = None,
+        quantities: Sequence[str] | None = None,
+    ) -> Any:
+        """One row a reading, the worst first, as a pandas DataFrame.
+
+        The columns are those of `unpinn.report.suspects_table`: score, residual, posterior and
+        weight are those by which the last partition was made, predictions and misfits the final
+        model's.
+
+        Arguments:
+            only_suspects: leave out the retained ones.
+            axes: names of the coordinates; x1, x2, ... unless told.
+            quantities: names of what was read; value1, value2, ... unless told.
+        """
+        import pandas as pd
+
+        found, misfits = self.partition, self.after.misfits
+        axes = _names(axes, "x", self.points.shape[1], "coordinates")
+        quantities = _names(quantities, "value", self.values.shape[1], "quantities")
+        columns: dict[str, Any] = {"reading": np.arange(len(self.points))}
+        columns |= dict(zip(axes, self.points.T, strict=True))
+        for number, name in enumerate(quantities):
+            columns[name] = self.values[:, number]
+            columns[f"{name}_predicted"] = (self.values + misfits)[:, number]
+        one = misfits.shape[1] == 1
+        columns["misfit"] = misfits[:, 0] if one else np.sqrt(np.nansum(misfits**2, axis=1))
+        columns |= {"residual": found.residual, "score": found.score}
+        columns["posterior"] = np.nan if found.posterior is None else found.posterior
+        columns |= {"weight": found.weight, "retained": found.retained}
+        table = pd.DataFrame(columns)
+        order = np.lexsort((np.arange(len(table)), -found.score, found.retained))
+        table = table.iloc[order].reset_index(drop=True)
+        return table[~table["retained"]].reset_index(drop=True) if only_suspects else table
+
+    def report(
+        self,
+        directory: Any,
+        axes: Sequence[str] | None = None,
+        quantities: Sequence[str] | None = None,
+        overwrite: bool = False,
+    ) -> None:
         """Write record, arrays, the table of suspects and (in two dimensions or more) their map.
 
         Arguments:
             directory: where to; it is made if need be.
             axes: names of the coordinates.
+            quantities: names of what was read.
+            overwrite: whether an earlier report there may be replaced.
         """
+        from unpinn.report._suspects import _write
+
         path = Path(directory)
-        axes = tuple(axes or (f"x{k + 1}" for k in range(self.points.shape[1])))
+        table = self.suspects_table(axes=axes, quantities=quantities)
+        axes = _names(axes, "x", self.points.shape[1], "coordinates")
+        there = [path / name for name in _FILES if (path / name).exists()]
+        if there and not overwrite:
+            raise UserError(f"{there[0]} exists; choose another directory, or pass overwrite=True")
         write_arrays(path / "unlearned.safetensors", self.arrays())
-        write_text(path / "suspects.csv", self._suspect_table(axes))
+        _write(table, path / "suspects.csv")
         if len(axes) >= 2:
             write_bytes(path / "partition.png", self._map(axes))
         write_json(path / "unlearned.json", self.describe())
@@ -128,19 +182,6 @@ class Unlearned:
         if self.evidence is None:
             return None
         return {**vars(self.evidence), "accepts": self.evidence.accepts}
-
-    def _suspect_table(self, axes: Sequence[str]) -> str:
-        import pandas as pd
-
-        rows = self.suspects
-        table = pd.DataFrame(self.points[rows], columns=list(axes))
-        table.insert(0, "reading", rows)
-        for number in range(self.values.shape[1]):
-            table[f"value {number + 1}"] = self.values[rows, number]
-        table["score"] = self.partition.score[rows]
-        if self.partition.posterior is not None:
-            table["posterior"] = self.partition.posterior[rows]
-        return table.to_csv(index=False, lineterminator="\n")
 
     def _map(self, axes: Sequence[str]) -> bytes:
         from io import BytesIO
@@ -154,3 +195,12 @@ class Unlearned:
         picture = BytesIO()
         figure.savefig(picture, format="png")
         return picture.getvalue()
+
+
+def _names(given: Sequence[str] | None, stem: str, count: int, what: str) -> tuple[str, ...]:
+    """One name each, numbered unless told."""
+    if given is None:
+        return (stem,) if count == 1 else tuple(f"{stem}{k + 1}" for k in range(count))
+    if len(given) != count:
+        raise UserError(f"{len(given)} names were given for {count} {what}")
+    return tuple(given)

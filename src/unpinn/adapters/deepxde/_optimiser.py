@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
+from deepxde.optimizers.config import LBFGS_options
 
 
 class Optimiser:
@@ -14,6 +17,7 @@ class Optimiser:
     def __init__(self, model: Any):
         self.optimiser: torch.optim.Optimizer = model.opt
         self.scheduler = model.lr_scheduler
+        self.counts_itself = model.opt_name == "L-BFGS"
         self.groups = [list(group["params"]) for group in model.opt.param_groups]
         self.state = copy.deepcopy(model.opt.state_dict())
         self.schedule = None if self.scheduler is None else dict(self.scheduler.state_dict())
@@ -37,6 +41,25 @@ class Optimiser:
         self.optimiser.load_state_dict(self.state)
         if self.scheduler is not None:
             self.scheduler.load_state_dict(self.schedule)
+
+    @contextmanager
+    def at_most(self, iterations: int) -> Iterator[None]:
+        """Stop L-BFGS, which DeepXDE lets run to its own limit, after so many iterations.
+
+        Its memory is of a loss with other weights, so it starts anew.
+        """
+        if not self.counts_itself:
+            yield
+            return
+        self.optimiser.state.clear()
+        group = self.optimiser.param_groups[0]
+        own, step = LBFGS_options["maxiter"], group["max_iter"]
+        LBFGS_options["maxiter"] = min(own, iterations)
+        group["max_iter"] = min(step, iterations)
+        try:
+            yield
+        finally:
+            LBFGS_options["maxiter"], group["max_iter"] = own, step
 
     def _train(self, groups: list[list[torch.Tensor]]) -> None:
         for group, parameters in zip(self.optimiser.param_groups, groups, strict=True):

@@ -43,6 +43,11 @@ class Readings:
     values: np.ndarray
     sets: tuple[Observed, ...]
 
+    def mean_weight(self, weight: np.ndarray) -> float:
+        """What everything that was read counts for on average, from the rows' weights."""
+        counts = np.isfinite(self.values).sum(axis=1)
+        return float((counts * weight).sum() / counts.sum())
+
     def misfits(self, inputs: torch.Tensor, outputs: torch.Tensor) -> np.ndarray:
         """Prediction minus reading, by each set's own rule, for the network at `points`."""
         out = np.full(self.values.shape, np.nan)
@@ -106,15 +111,20 @@ def gather(sets: Sequence[Any]) -> Readings:
     return Readings(np.concatenate(blocks).astype(np.float64), values, tuple(parts))
 
 
-def weighted(bc: Any, weight: np.ndarray) -> Any:
+def weighted(bc: Any, weight: np.ndarray, mean: float) -> Any:
     r"""A set of observations in which each reading counts as told.
 
-    Errors are multiplied by $\sqrt{w_i N/\sum w}$, so the mean of their squares is the weighted
-    mean $\sum w_i e_i^2/\sum w$; everything else about the set stays as it is.
+    Errors are multiplied by $\sqrt{w_i/\bar w}$, with the mean over all sets, so that a set of bad
+    readings alone loses its say. Where there is one set, the mean of the squares is the weighted
+    mean $\sum w_i e_i^2/\sum w$. Everything else about the set stays as it is.
+
+    Arguments:
+        bc: the user's set.
+        weight: its readings' weights, (N,).
+        mean: of the weights of all sets.
     """
     part = copy.copy(bc)
-    total = weight.sum()
-    factors = np.sqrt(weight * len(weight) / total) if total > 0 else np.zeros_like(weight)
+    factors = np.sqrt(weight / mean) if mean > 0 else np.zeros_like(weight)
     factor = torch.as_tensor(factors, dtype=dde.config.real(torch))[:, None]
 
     def error(X, inputs, outputs, beg, end, aux_var=None):  # noqa: N803

@@ -60,6 +60,7 @@ class DeepXDESubject:
         self.points, self.values = readings.points, readings.values
         # A training of the user's own may compile anew, which replaces more than the optimiser.
         self.given = dict(vars(model))
+        self.records = [(part, _copied(part)) for part in (model.train_state, model.losshistory)]
         self.net, self.bcs = model.net, model.data.bcs
         self.optimiser = Optimiser(model)
         self.first = {n: v.detach().clone() for n, v in wishes.unknowns.items()}
@@ -100,22 +101,28 @@ class DeepXDESubject:
     def tune(self, partition: Partition, recipe: Recipe, later: bool) -> Status:
         """Weigh the observations and train on, by the model itself."""
         weight = partition.weight
-        own = {id(part.bc): weighted(part.bc, weight[part.rows]) for part in self.readings.sets}
+        mean = self.readings.mean_weight(weight)
+        own = {
+            id(part.bc): weighted(part.bc, weight[part.rows], mean) for part in self.readings.sets
+        }
         self.model.data.bcs = [own.get(id(bc), bc) for bc in self.bcs]
         if self.wishes.train is not None:
             self.wishes.train(self.model)
             return Status("finished", "fine-tuned by the function that was passed")
-        self.model.train(
-            iterations=self.wishes.iterations, disregard_previous_best=True,
-            display_every=max(1, self.wishes.iterations), callbacks=self.wishes.callbacks,
-            verbose=self.wishes.verbose,
-        )  # fmt: skip
+        with self.optimiser.at_most(self.wishes.iterations):
+            self.model.train(
+                iterations=self.wishes.iterations, disregard_previous_best=True,
+                display_every=max(1, self.wishes.iterations), callbacks=self.wishes.callbacks,
+                verbose=self.wishes.verbose,
+            )  # fmt: skip
         name = self.model.opt_name if isinstance(self.model.opt_name, str) else "its optimiser"
         return Status("finished", f"the model trained on with {name}")
 
     def restore(self) -> None:
         """The model as it was given."""
         vars(self.model).update(self.given)
+        for part, were in self.records:
+            vars(part).update(were)
         self.model.data.bcs = self.bcs
         self.net.load_state_dict(self.weights)
         with torch.no_grad():
@@ -158,6 +165,11 @@ class DeepXDESubject:
             return self.model.data.geom.random_points(_FRESH_POINTS, random="pseudo")
         finally:
             np.random.set_state(state)
+
+
+def _copied(record: Any) -> dict[str, Any]:
+    """A record's entries, with lists that do not grow with it."""
+    return {n: list(v) if isinstance(v, list) else v for n, v in vars(record).items()}
 
 
 def _forward(net: torch.nn.Module, points: torch.Tensor) -> torch.Tensor:

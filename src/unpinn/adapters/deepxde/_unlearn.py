@@ -15,6 +15,7 @@ from unpinn.adapters.deepxde._subject import DeepXDESubject, Wishes, check_model
 from unpinn.adapters.torch._checks import (
     check_module,
     check_readings,
+    check_trainable,
     check_unknowns,
     equation_sizes,
 )
@@ -53,7 +54,8 @@ def unlearn(
             number, unless told.
         observations: which of the model's conditions are readings; all `PointSetBC`s unless told.
         layers: names of the linear layers to prune, as in `model.net.named_modules()`.
-        iterations: of `model.train` in each round; as many as the recipe's stages have unless told.
+        iterations: of `model.train` in each round (of L-BFGS, at most); as many as the recipe's
+            stages have unless told.
         sizes: how large the terms of each equation are; residuals are divided by it in the score.
         callbacks: DeepXDE callbacks for it.
         train: fine-tuning of your own, given the model, which may compile it anew.
@@ -65,6 +67,7 @@ def unlearn(
     recipe = recipe or default_recipe()
     check_model(model)
     check_module(model.net)
+    check_trainable(model.net)
     named = _unknowns(model, unknowns)
     check_unknowns(named, model.net)
     readings = gather(find_observations(model.data, observations))

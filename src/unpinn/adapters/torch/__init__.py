@@ -1,5 +1,10 @@
 """Unlearning for PyTorch modules, and weights between PyTorch and this package."""
 
+from unpinn.adapters._extras import need
+
+need("torch", "PyTorch", "unpinn[torch]")
+
+# ruff: noqa: E402
 from unpinn.adapters.torch._compaction import Compacted as Compacted
 from unpinn.adapters.torch._compaction import compacted as compacted
 from unpinn.adapters.torch._convert import from_torch as from_torch

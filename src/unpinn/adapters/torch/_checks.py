@@ -49,6 +49,15 @@ def check_unknowns(unknowns: dict[str, Any], module: torch.nn.Module) -> None:
             )
 
 
+def check_trainable(module: torch.nn.Module) -> None:
+    """A module of which at least something can be fine-tuned."""
+    if not any(p.requires_grad for p in module.parameters()):
+        raise UserError(
+            "all parameters of the module are frozen, so it cannot be fine-tuned; call "
+            "module.requires_grad_() first"
+        )
+
+
 def check_hidden(module: torch.nn.Module, layers: Sequence[HiddenLayer]) -> None:
     """Layers that can still learn what pruning takes from them."""
     for layer in layers:

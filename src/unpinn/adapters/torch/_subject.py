@@ -142,7 +142,14 @@ class TorchSubject:
         return in_sizes(columns, self.parts.sizes)
 
     def _residuals(self, points: torch.Tensor) -> np.ndarray:
-        return self._equations(self.now, points).detach().cpu().numpy().astype(np.float64)
+        columns = self._equations(self.now, points)
+        if self.parts.train is None and not columns.requires_grad:
+            raise UserError(
+                "the residual carries no gradient, so it cannot be trained on; differentiate with "
+                "create_graph=True and leave out detach(), or pass train= with a training of your "
+                "own"
+            )
+        return columns.detach().cpu().numpy().astype(np.float64)
 
     def _fresh_points(self) -> torch.Tensor:
         low, high = self.points.min(axis=0), self.points.max(axis=0)

@@ -15,6 +15,7 @@ from unpinn.adapters.torch._checks import (
     as_tensor,
     check_module,
     check_readings,
+    check_trainable,
     check_unknowns,
     equation_sizes,
 )
@@ -82,6 +83,7 @@ def unlearn(
     """
     recipe = recipe or default_recipe()
     check_module(module)
+    check_trainable(module)
     if train is None:
         for stage in recipe.stages:
             check_stage(stage)
