@@ -21,7 +21,8 @@ def test_the_page_on_unlearning_runs(world, monkeypatch):
         asked.append(recipe)
         if recipe.schedule is not None:
             recipe = recipe.changed(steps=6)
-        recipe = replace(recipe.once(), stages=(Adam(epochs=2, rate=1e-2),), accept=False)
+        brief = (Adam(epochs=2, rate=1e-2),)
+        recipe = replace(recipe.once(), stages=brief, stiffening=None, accept=False)
         return real(fit, recipe, watcher=Quiet())
 
     monkeypatch.setattr(unpinn, "unlearn", short)
