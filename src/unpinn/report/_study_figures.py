@@ -128,7 +128,7 @@ def curves(table: Table, records: Sequence[Record], quantity: str) -> Figure | N
         panel.set_ylabel(title_of(quantity), fontsize=8)
         panel.set_xticks([float(variant.x or 0.0) for variant in table.variants])
         panel.set_xticklabels([variant.label for variant in table.variants])
-        panel.tick_params(labelsize=7)
+        panel.tick_params(which="both", labelsize=7)
         panel.grid(True, which="major", lw=0.4, color="0.88")
         panel.set_axisbelow(True)
     for panel in panels[len(lines) :]:
