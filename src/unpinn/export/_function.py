@@ -53,7 +53,11 @@ def as_function(
         if points.ndim not in (1, 2) or points.shape[-1] != fit.problem.dimension:
             names = ", ".join(fit.problem.coordinates)
             raise UserError(f"points must have the {fit.problem.dimension} coordinates {names}")
-        values = _evaluate(model, many, expressions, jnp.atleast_2d(points))
+        # Numbers of the host until here, so that any precision's scope can take them.
+        here = jax.tree_util.tree_map(
+            lambda leaf: jnp.asarray(leaf) if isinstance(leaf, np.ndarray) else leaf, model
+        )
+        values = _evaluate(here, many, expressions, jnp.atleast_2d(points))
         values = values[:, 0] if single else values
         return values[0] if points.ndim == 1 else values
 
