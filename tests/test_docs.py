@@ -29,14 +29,14 @@ def run(code: str, page: str, space: dict) -> None:
 
 @pytest.fixture
 def short(monkeypatch, tmp_path):
-    """Training of an epoch a stage of a tiny network, whatever is asked for."""
+    """Training of one epoch of a tiny network, whatever is asked for."""
     real = unpinn.train
 
     def train(problem, observations, protocol=None, seed=0, **options):
         protocol = protocol or unpinn.recommended(problem, observations)
-        stages = tuple(stage.scaled_to(1e-9) for stage in protocol.stages)
+        first = protocol.stages[0].scaled_to(1e-9)
         network = Architecture(width=6, depth=2)
-        tiny = dataclasses.replace(protocol, stages=stages, architecture=network)
+        tiny = dataclasses.replace(protocol, stages=(first,), architecture=network)
         return real(problem, observations, tiny, seed, watcher=Quiet(), **options)
 
     monkeypatch.setattr(unpinn, "train", train)
@@ -84,7 +84,7 @@ def test_the_page_on_training_runs(stated):
         run(code, "training.md", stated)
     assert [stage.length for stage in stated["shorter"].stages] == [100, 250, 50]
     assert stated["again"].unknowns.keys() == {"viscosity"} and stated["fit"].details["held_out"]
-    assert len(stated["more"].history) == 3
+    assert len(stated["more"].history) == 1
 
 
 @pytest.mark.slow
