@@ -26,7 +26,6 @@ from unpinn.unlearning import default_recipe
 
 EXAMPLES = ("diffusion", "elliptic", "lorenz", "wake")
 WAYS = ("own", "trained_on", "unlearned")
-ROUNDS = 2
 
 
 @dataclass(frozen=True)
@@ -55,19 +54,19 @@ class Outcome:
         ]
 
 
-def run(build: Callable[[int], Case], seed: int, scale: float = 1.0) -> Outcome:
+def run(build: Callable[[int], Case], seed: int, scale: float = 1.0, rounds: int = 4) -> Outcome:
     """Train, train on, and unlearn one case."""
     torch.set_num_threads(1)
     began = process_time()
     case = build(seed)
     iterations = max(1, round(scale * case.iterations))
-    more = max(1, iterations // 2)
+    more = max(1, iterations // rounds)
     train(case, iterations)
     own, before = case.errors(), state(case)
-    train(case, ROUNDS * more)
+    train(case, rounds * more)
     trained_on = case.errors()
     put_back(case, before)
-    recipe = replace(default_recipe(), rounds=ROUNDS)
+    recipe = replace(default_recipe(), rounds=rounds)
     result = unlearn(case.model, recipe, unknowns=case.unknowns, iterations=more, seed=seed)
     found = detection(result.partition.score, case.is_bad).auc
     return Outcome(own, trained_on, case.errors(), result, found, process_time() - began)
@@ -111,6 +110,7 @@ def main() -> None:
     parser.add_argument("examples", nargs="+", choices=EXAMPLES)
     parser.add_argument("--seeds", type=int, nargs="+", default=[42, 43, 44])
     parser.add_argument("--scale", type=float, default=1.0, help="of the iterations")
+    parser.add_argument("--rounds", type=int, default=4, help="partition and fine-tuning, at most")
     chosen = parser.parse_args()
     lines = [
         "| example | sought | own | trained on | unlearned | AUC |",
@@ -119,7 +119,8 @@ def main() -> None:
     for name in chosen.examples:
         outcomes = []
         for seed in chosen.seeds:
-            outcomes.append(run(import_module(name).build, seed, chosen.scale))
+            build = import_module(name).build
+            outcomes.append(run(build, seed, chosen.scale, chosen.rounds))
             print(f"{name}, seed {seed}:", *outcomes[-1].lines(), sep="\n  ", flush=True)
         lines += table(name, outcomes)
     print(*lines, sep="\n")
