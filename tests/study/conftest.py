@@ -41,11 +41,20 @@ small = Architecture(width=6, depth=2)
 protocol = Protocol((Adam(epochs=EPOCHS),), scaled=False, architecture=small)
 """
 
+# Whether a problem's file is read by a worker process and not by the tests' own; those that are
+# spawned by a cluster in this process import what it has imported.
+ELSEWHERE = """
+import multiprocessing, sys
+elsewhere = "pytest" not in sys.modules or multiprocessing.parent_process() is not None
+"""
+
 # Added to the problem's file, this has worker processes keep a checkpoint after every chunk of
 # epochs, and take their time, so that a kill meets them in the middle of a run.
-SLOWLY = """
-import sys, time
-if "pytest" not in sys.modules:
+SLOWLY = (
+    ELSEWHERE
+    + """
+import time
+if elsewhere:
     from unpinn.training._checkpoint import Checkpoint
 
     def _write(self, snapshot, write=Checkpoint.write):
@@ -54,6 +63,7 @@ if "pytest" not in sys.modules:
 
     Checkpoint.due, Checkpoint.write = lambda self: True, _write
 """
+)
 
 PLAN = """
 title = "Decay"

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.study.conftest import SLOWLY, substance
+from tests.study.conftest import ELSEWHERE, PLAN, SLOWLY, substance
 from tests.study.test_local import wait_until_under_way
 
 from unpinn import UserError
@@ -63,7 +63,8 @@ def test_a_cluster_gets_the_results_of_this_process(studied, decay, tmp_path, cl
 
 @pytest.mark.slow
 def test_a_killed_worker_of_a_cluster_costs_no_run(decay, tmp_path, cluster):
-    graph, store = decay(more=SLOWLY, epochs=4_000), Store(tmp_path / "store")
+    alone = PLAN.replace('["pinn", "ppinn"]', '["pinn"]')
+    graph, store = decay(alone, more=SLOWLY, epochs=4_000), Store(tmp_path / "store")
     first = next(iter(graph.nodes))
     killed: list[int] = []
 
@@ -106,7 +107,7 @@ def test_a_run_that_nobody_waits_for_any_more_keeps_a_checkpoint_and_ends(decay,
 
 @pytest.mark.slow
 def test_where_a_baseline_failed_the_others_are_not_begun(decay, tmp_path, cluster):
-    broken = "\nimport sys\nif 'pytest' not in sys.modules:\n    problem = 3\n"
+    broken = f"{ELSEWHERE}\nif elsewhere:\n    problem = 3\n"
     graph, store = decay(more=broken), Store(tmp_path / "store")
     summary = run_study(graph, store, cluster)
     assert {*summary.failed} == {*graph.nodes}

@@ -14,7 +14,7 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.study.conftest import SLOWLY, substance, weights
+from tests.study.conftest import ELSEWHERE, SLOWLY, substance, weights
 
 from unpinn import UserError
 from unpinn.study import Job, LocalProcesses, Outcome, Store, run_study
@@ -220,7 +220,7 @@ def test_a_killed_worker_costs_no_run_and_changes_no_number(decay, tmp_path):
 def test_a_run_that_takes_its_process_down_again_and_again_fails_and_the_rest_goes_on(
     decay, tmp_path
 ):
-    deadly = "\nimport os, sys\nif 'pytest' not in sys.modules:\n    os.kill(os.getpid(), 9)\n"
+    deadly = f"{ELSEWHERE}\nimport os\nif elsewhere:\n    os.kill(os.getpid(), 9)\n"
     graph, store = decay(more=deadly), Store(tmp_path / "store")
     summary = run_study(graph, store, LocalProcesses(1))
     assert {*summary.failed} == {*graph.nodes}
@@ -296,7 +296,7 @@ def jobs(graph, store) -> list[Job]:
     return missing(graph, store)
 
 
-def wait_until_under_way(store: Store, address: str, patience: float = 120.0) -> int:
+def wait_until_under_way(store: Store, address: str, patience: float = 300.0) -> int:
     """The process that is at a run, once the run has kept a checkpoint."""
     until = time.monotonic() + patience
     while time.monotonic() < until:

@@ -8,7 +8,7 @@ the store, which has to be a directory that all machines share.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ class Cluster:
 
     def __init__(self, client: Any):
         self._client = client
-        self.workers = max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
+        self.workers = self._count()
 
     def run(self, jobs: Sequence[Job], tell: Tell) -> None:
         """Do all jobs."""
@@ -46,23 +46,34 @@ class Cluster:
         try:
             self._watch(futures, tell)
         finally:
-            self._client.cancel(list(futures.values()))
+            if self._client.status == "running":
+                self._client.cancel(list(futures.values()))
 
     def _watch(self, futures: dict[str, Any], tell: Tell) -> None:
         left = dict(futures)
         while left:
-            if self._client.status == "closed":
-                raise UserError(
-                    "the Dask scheduler is gone; finished runs are in the store, and the same "
-                    "command goes on with the others"
-                )
             ended = [address for address, future in left.items() if future.done()]
+            self._check(left[address] for address in ended)
             for address in ended:
                 tell(_outcome(address, left.pop(address)))
-            self.workers = max(1, len(self._client.scheduler_info(n_workers=-1)["workers"]))
+            self.workers = self._count()
             tell(None)
             if not ended:
                 time.sleep(_TICK)
+
+    def _check(self, ended: Iterable[Any]) -> None:
+        """Raise where the scheduler is gone: it takes all futures along, which have not failed."""
+        if any(future.status not in ("finished", "error") for future in ended):
+            # The client notices a little later than its futures.
+            time.sleep(_PATIENCE)
+        if self._client.status != "running":
+            raise UserError(
+                "the Dask scheduler is gone; finished runs are in the store, and the same command "
+                "goes on with the others"
+            )
+
+    def _count(self) -> int:
+        return max(1, len(self._client.scheduler_info(n_workers=-1).get("workers", ())))
 
 
 def perform_text(text: str, needed: dict[str, Any] | None = None) -> dict[str, Any]:
