@@ -21,8 +21,8 @@ import numpy as np
 
 from unpinn import UserError
 from unpinn.network import Architecture
-from unpinn.problem import Grid, Problem, Scalar, observe
-from unpinn.training import Adam, Lbfgs, Protocol, load, train
+from unpinn.problem import Grid, Problem, Scalar
+from unpinn.training import Adam, Protocol, load, train
 
 Damage = Callable[[random.Random, bytes, list[bytes]], bytes]
 
@@ -244,26 +244,36 @@ def _read_configuration(folder: Path) -> None:
         check_method(pose(asked))
 
 
+_DIGEST = "0123abcd"
+
+
 def _checkpoints(root: Path) -> None:
-    points = np.linspace(0, 1, 6)[:, None]
-    observations = observe(DECAY, points, np.exp(-points[:, 0]))
-    train(DECAY, observations, _PROTOCOL, directory=root / "train", checkpoint_interval=0.0)
+    from unpinn._files import write_arrays
+    from unpinn.training._checkpoint import Checkpoint, Snapshot
+    from unpinn.training._history import History
 
-
-DECAY = Problem(
-    {"t": (0, 1)}, ["u"], {"decay": lambda u, k: u.t + k * u}, unknowns=[Scalar("k", initial=1.0)],
-    collocation=Grid(4),
-)  # fmt: skip
-_PROTOCOL = Protocol(
-    (Adam(epochs=5), Lbfgs(iterations=4)), architecture=Architecture(width=3, depth=1)
-)
+    history = History(("loss", "data"), np.ones((4, 2)), (("adam", 0),))
+    state = [np.ones(3, np.float32), np.int32(4), np.zeros((2, 3))]
+    snapshot = Snapshot(
+        0, state, np.ones(2), {"decay": 0.5}, history, [{"reason": "done"}], {"total": 1.5}
+    )
+    Checkpoint(root / "stage" / "checkpoint.safetensors", _DIGEST).write(snapshot)
+    arrays = {f"state.{k}": np.ones(4 if k != 1 else (), np.float32) for k in range(3)}
+    arrays |= {f"adaptation.{k}": np.float32(k) for k in range(5)}
+    arrays |= {"step_size": np.float32(0.1), "positions": np.ones((2, 4)), "infos": np.ones((2, 5))}
+    write_arrays(root / "chain" / "chain.safetensors", arrays, {"digest": _DIGEST})
 
 
 def _read_checkpoint(folder: Path) -> None:
+    from unpinn.rivals import _chain
     from unpinn.training._checkpoint import Checkpoint
 
     (path,) = folder.glob("*.safetensors")
     digest = mutations.digest_in(path)
+    if folder.name == "chain":
+        chain = _chain._read(path, digest, np.zeros(4, np.float32))
+        _ = np.mean([*chain.positions], axis=0) if chain.positions else None
+        return
     found = Checkpoint(path, digest).read()
     if found is not None:
         _ = len(found.history), found.weights.sum()
@@ -300,7 +310,7 @@ text = "A remark"
 tables = ["rates"]
 methods = ["pinn"]
 """
-_ADDRESS = "0123456789abcdef"
+ADDRESS = "0123456789abcdef"
 
 
 def _plans(root: Path) -> None:
@@ -323,16 +333,16 @@ def _stores(root: Path) -> None:
         "unknowns": {"k": 1.0}, "options": {}, "timings": {"total": 1.5}, "misfit": 0.1,
         "environment": {"threads": 1, "versions": {"jax": "0"}}, "wall": {"method": 1.0},
     }  # fmt: skip
-    place = root / "run" / "runs" / _ADDRESS
+    place = root / "run" / "runs" / ADDRESS
     _put(place / "metrics.json", json.dumps([record]).encode())
     _put(place / "afterwards.json", json.dumps({"forgetting": {"distance": 0.1}}).encode())
     about = {"shape": [2, 2], "axes": ["x", "t"], "ranges": {"u": [0.0, 1.0]}}
     write_arrays(place / "fields.safetensors", {"u": np.zeros((2, 2), np.uint16)}, about)
-    failed = root / "failed" / "runs" / _ADDRESS
+    failed = root / "failed" / "runs" / ADDRESS
     failure = {"reason": "no memory", "details": "", "time": "2024-05-01T12:00:00Z"}
     _put(failed / "failure.json", json.dumps(failure).encode())
     _put(failed / "progress.json", json.dumps({"epoch": 3, "epochs": 9}).encode())
-    entry = {"address": _ADDRESS, "configuration": {}, "record": record}
+    entry = {"address": ADDRESS, "configuration": {}, "record": record}
     _put(root / "taken" / "records.jsonl", json.dumps(entry).encode() + b"\n")
 
 
@@ -343,7 +353,7 @@ def _read_store(folder: Path) -> None:
 
     store = Store(folder)
     graph = _graph()
-    _ = store.done(_ADDRESS), store.progress(_ADDRESS), store.fields(_ADDRESS), store.begun()
+    _ = store.done(ADDRESS), store.progress(ADDRESS), store.fields(ADDRESS), store.begun()
     records = collect(graph, store, "quick")
     frame(records)
     for plan, table in graph.tables:
@@ -362,7 +372,7 @@ def _graph() -> Any:
             'methods = ["pinn"]\nseeds = [1]\nquantities = ["l2re", "neurons_left", "status"]\n'
         ).replace(', "status"', "")
         graph = graph_of([parse_plan(Source("one.toml", text))], Choice("quick", (1,)))
-        cells = tuple((cell, _ADDRESS) for cell, _ in graph.cells)
+        cells = tuple((cell, ADDRESS) for cell, _ in graph.cells)
         _GRAPH["graph"] = replace(graph, cells=cells)
     return _GRAPH["graph"]
 
@@ -430,11 +440,18 @@ def _read_problem_file(folder: Path) -> None:
     stated.read_data()
 
 
+DECAY = Problem(
+    {"t": (0, 1)}, ["u"], {"decay": lambda u, k: u.t + k * u}, unknowns=[Scalar("k", initial=1.0)],
+    collocation=Grid(4),
+)  # fmt: skip
+
+
 def _programs(root: Path) -> None:
     from unpinn.adapters import save_mlp
     from unpinn.export import write_program
 
-    fit = train(DECAY, None, _PROTOCOL)
+    architecture = Architecture(width=3, depth=1)
+    fit = train(DECAY, None, Protocol((Adam(epochs=5),), architecture=architecture))
     save_mlp(fit.model.network, root / "mlp" / "model.safetensors")
     # Programs are kept with a package that is not one of this package's dependencies.
     if find_spec("flatbuffers") is not None:

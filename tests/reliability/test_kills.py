@@ -18,7 +18,7 @@ import victim
 
 from unpinn import UserError, _files
 from unpinn._files import read_json, write_bytes
-from unpinn.runs import Configuration, RunDirectory, execute_or_read, pose
+from unpinn.runs import Configuration, RunDirectory, _lock, execute_or_read, pose
 from unpinn.study import Store
 from unpinn.study._store import BusyError
 from unpinn.training import Adam, Protocol, train
@@ -90,7 +90,7 @@ def full_from(number: int, monkeypatch: pytest.MonkeyPatch) -> list[int]:
             file.write(content[: len(content) // 2])
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-        return contextlib.nullcontext(types.SimpleNamespace(write=write))
+        return contextlib.closing(types.SimpleNamespace(write=write, close=file.close))
 
     system = types.SimpleNamespace(**vars(os))
     system.fdopen = fdopen
@@ -211,9 +211,12 @@ def test_a_file_in_the_way_of_a_directory_is_left_alone(tmp_path, run_cli):
 
 
 def test_a_run_that_another_process_is_at_is_refused(tmp_path):
+    # The lock's own file alone: the rest of the package takes seconds to import.
     script = (
-        "import sys, pathlib; from unpinn.runs._lock import locked\n"
-        "with locked(pathlib.Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
+        "import sys, pathlib, importlib.util as u\n"
+        "spec = u.spec_from_file_location('lock', sys.argv[2]); lock = u.module_from_spec(spec)\n"
+        "spec.loader.exec_module(lock)\n"
+        "with lock.locked(pathlib.Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
     )
     victim.statement(tmp_path)
     posed = pose(Configuration(str(tmp_path / "decay.py"), "pinn", epochs=5))
@@ -221,7 +224,7 @@ def test_a_run_that_another_process_is_at_is_refused(tmp_path):
     for place in (tmp_path / "run", store.place("0" * 16).path):
         place.mkdir(parents=True)
         other = subprocess.Popen(
-            [sys.executable, "-c", script, place], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            [sys.executable, "-c", script, place, _lock.__file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             text=True,
         )  # fmt: skip
         assert other.stdout.readline() == "held\n"

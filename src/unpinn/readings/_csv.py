@@ -76,6 +76,10 @@ def _open(path: Path) -> io.BufferedReader:
     return io.BufferedReader(_Guarded(raw, path.name))
 
 
+def _too_long(name: str) -> str:
+    return f"{name} has a line of more than a megabyte; is it a CSV file?"
+
+
 class _Guarded(io.RawIOBase):
     """Bytes of a file, until a line turns out to be too long."""
 
@@ -101,7 +105,7 @@ class _Guarded(io.RawIOBase):
         longest = max(map(len, pieces[1:-1]), default=0)
         self._line += len(pieces[0])
         if max(self._line, longest) > _LONGEST_LINE:
-            raise UserError(f"{self._name} has a line of more than a megabyte; is it a CSV file?")
+            raise UserError(_too_long(self._name))
         if len(pieces) > 1:
             self._line = len(pieces[-1])
         return len(content)
@@ -115,6 +119,8 @@ def _sniff(path: Path) -> _Dialect:
     skipped = next((k for k, line in enumerate(lines) if _is_content(line)), None)
     if skipped is None:
         raise UserError(f"{path.name} is empty")
+    if skipped == len(lines) - 1 and len(start) == _LONGEST_LINE:
+        raise UserError(_too_long(path.name))
     header = lines[skipped]
     body = [line for line in lines[skipped + 1 : skipped + 200] if line.strip()]
     separator = _separator(header)

@@ -141,7 +141,8 @@ def read_configuration(directory: Any) -> Configuration:
     try:
         return Configuration.from_dict(read_json(place.configuration))
     except (TypeError, AttributeError) as error:
-        raise UserError(f"{place.configuration} is not a run's configuration ({error})") from None
+        told = " ".join(str(error).split())[:200]
+        raise UserError(f"{place.configuration} is not a run's configuration ({told})") from None
 
 
 @dataclass(frozen=True, eq=False)
