@@ -68,8 +68,8 @@ def test_the_summary_names_methods_unknowns_and_the_page(invoke, stated, tmp_pat
     data = stated.with_name("sensors.csv")
     result = invoke("run", stated, "--data", data, "--out", out, "--method", "pinn")
     assert result.exit_code == 0 and result.stderr == ""
-    first, *_, last = result.stdout.strip().splitlines()
-    assert "64" in first and "sensors.csv" in first
+    first, read, *_, last = result.stdout.strip().splitlines()
+    assert first == "transport: transport" and "64" in read and "sensors.csv" in read
     assert "transport, seed 42" in result.stdout and "PINN" in result.stdout
     (record,) = json.loads((out / "metrics.json").read_text())
     assert f"{record['unknowns']['speed']:.5g}" in result.stdout
