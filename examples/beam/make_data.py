@@ -12,6 +12,8 @@ import pandas as pd
 LENGTH, MASS, HALF_HEIGHT = 2.0, 7.8, 0.01
 STIFFNESS = 2.6e4
 AMPLITUDES = {1: 1.0e-3, 2: 0.06e-3}
+NOISE = (0.3, 0.4)  # m/s^2, µm/m
+TRUTH = {"stiffness": STIFFNESS}
 
 
 def second_derivatives(x, t):
@@ -26,13 +28,19 @@ def second_derivatives(x, t):
     return acceleration, strain
 
 
+def true_readings(points):
+    """What faultless instruments would read at (x, t): accelerations, strains."""
+    acceleration, strain = second_derivatives(*points.T)
+    return np.stack([acceleration, 1e6 * strain], axis=1)
+
+
 def main():
     random = np.random.default_rng(11)
     parts = []
     for number, place in enumerate(np.linspace(0.15, 1.85, 10), start=1):
         times = np.sort(random.uniform(0, 0.06, 60))
         acceleration, _ = second_derivatives(place, times)
-        noise = 0.3 * random.standard_normal(60)
+        noise = NOISE[0] * random.standard_normal(60)
         if number == 3:
             noise += 0.7 * acceleration
         if number == 7:
@@ -46,7 +54,7 @@ def main():
         _, strain = second_derivatives(place, times)
         parts.append(pd.DataFrame({
             "sensor": f"G{number}", "t [ms]": 1000 * times, "x [mm]": 1000 * place,
-            "strain [µm/m]": 1e6 * strain + 0.4 * random.standard_normal(40),
+            "strain [µm/m]": 1e6 * strain + NOISE[1] * random.standard_normal(40),
         }))  # fmt: skip
     table = pd.concat(parts).sort_values("t [ms]", kind="stable")
     table = table[["sensor", "t [ms]", "x [mm]", "acceleration [m/s^2]", "strain [µm/m]"]].round(3)

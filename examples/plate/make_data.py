@@ -1,17 +1,19 @@
 """Writes sensors.csv: a finite-volume solution on 400 x 200 cells, as an infrared camera sees it.
 
-The camera's picture is averaged over 30 x 15 blocks. One of its six read-out chips is badly
-calibrated (it reads warm), and some pixels are dead or hot.
+The camera's picture is averaged over 30 x 15 blocks. Its six read-out channels take the columns in
+turn; one is badly calibrated (it reads warm), and some pixels are dead or hot.
 """
 
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from scipy.interpolate import RectBivariateSpline
 from scipy.sparse import coo_matrix
 from scipy.sparse.linalg import spsolve
 
 WIDTH, HEIGHT, HEATING, EDGE = 0.2, 0.1, 1.5e6, 20.0
+NOISE = 0.15  # K
 
 
 def conductivity(x, y):
@@ -52,25 +54,24 @@ def temperature(nx=400, ny=200):
     return x, y, spsolve(matrix, right.ravel()).reshape(nx, ny)
 
 
+def true_readings(points):
+    """What faultless pixels would read at (x, y)."""
+    return RectBivariateSpline(*temperature(), kx=3, ky=3).ev(*points.T)[:, None]
+
+
 def main():
     random = np.random.default_rng(5)
-    x, y, field = temperature()
     # 30 x 15 pixels, each reading the temperature at its middle.
-    from scipy.interpolate import RectBivariateSpline
-
-    read = RectBivariateSpline(x, y, field, kx=3, ky=3)
     px, py = (np.arange(30) + 0.5) * WIDTH / 30, (np.arange(15) + 0.5) * HEIGHT / 15
     places = np.stack(np.meshgrid(px, py, indexing="ij"), -1).reshape(-1, 2)
-    truth = read.ev(*places.T)
-    error = 0.15 * random.standard_normal(len(truth))
-    chip = (
-        1 + (places[:, 0] > WIDTH / 2) + 2 * np.minimum((places[:, 1] / HEIGHT * 3).astype(int), 2)
-    )
-    error[chip == 3] += 4.0 + 1.5 * random.standard_normal((chip == 3).sum())
-    hot = random.choice(np.flatnonzero(chip != 3), 14, replace=False)
+    truth = true_readings(places)[:, 0]
+    error = NOISE * random.standard_normal(len(truth))
+    channel = 1 + np.arange(len(places)) // 15 % 6
+    error[channel == 3] += 4.0 + 1.5 * random.standard_normal((channel == 3).sum())
+    hot = random.choice(np.flatnonzero(channel != 3), 14, replace=False)
     error[hot] += random.choice([-1, 1], 14) * random.uniform(3, 15, 14)
     table = pd.DataFrame({
-        "sensor": [f"chip {c}" for c in chip],
+        "sensor": [f"channel {c}" for c in channel],
         "x [mm]": (1000 * places[:, 0]).round(3),
         "y [mm]": (1000 * places[:, 1]).round(3),
         "temperature [degC]": (truth + error).round(2),

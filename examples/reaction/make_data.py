@@ -14,6 +14,8 @@ from scipy.sparse import diags, kron
 
 LENGTH, END = 0.01, 72_000.0
 DIFFUSION_A, DIFFUSION_B, RATE = 1.2e-9, 0.7e-9, 1.6e-6
+NOISE = 0.8  # mol/m^3
+TRUTH = {"diffusion_a": DIFFUSION_A, "diffusion_b": DIFFUSION_B, "rate": RATE}
 
 
 def solution(cells=500):
@@ -44,6 +46,12 @@ def solution(cells=500):
     return x, times, found.y[:cells], found.y[cells:]
 
 
+def true_readings(points):
+    """What faultless probes would read at (x, t): both concentrations."""
+    x, times, *fields = solution()
+    return np.stack([RectBivariateSpline(x, times, f).ev(*points.T) for f in fields], axis=1)
+
+
 def main():
     random = np.random.default_rng(3)
     x, times, a, b = solution()
@@ -52,7 +60,7 @@ def main():
     for number, place in enumerate(np.linspace(0.0004, 0.0096, 14), start=1):
         when = np.sort(random.uniform(0, END, 40))
         both = np.stack([read_a.ev(place, when), read_b.ev(place, when)], axis=1)
-        error = 0.8 * random.standard_normal(both.shape)
+        error = NOISE * random.standard_normal(both.shape)
         if number == 6:
             error += 0.45 * both
         if number == 11:

@@ -11,6 +11,8 @@ import pandas as pd
 
 VELOCITY, DISPERSION, DECAY = 0.42, 15.0, 9e-5
 START, AGE, MASS = 350.0, 1200.0, 600.0  # m, s, mg m / L
+NOISE = 0.012  # mg/L
+TRUTH = {"velocity": VELOCITY, "dispersion": DISPERSION, "decay": DECAY}
 
 
 def concentration(x, t):
@@ -19,13 +21,18 @@ def concentration(x, t):
     return MASS / np.sqrt(np.pi * spread) * np.exp(-(place**2) / spread - DECAY * t)
 
 
+def true_readings(points):
+    """What faultless instruments would read at (x, t)."""
+    return concentration(*points.T)[:, None]
+
+
 def main():
     random = np.random.default_rng(7)
     rows = []
     for number, place in enumerate(np.linspace(200, 2800, 9), start=1):
         times = np.sort(random.uniform(0, 5400, 26))
         truth = concentration(place, times)
-        error = 0.012 * random.standard_normal(26)
+        error = NOISE * random.standard_normal(26)
         if number == 4:
             error += -0.35 * truth + 0.18 * times / 5400
         if number == 8:
@@ -34,7 +41,7 @@ def main():
         rows += zip([f"S{number}"] * 26, times, [place] * 26, truth + error, strict=True)
     times = np.sort(random.uniform(0, 5400, 120))
     places = np.clip(350 + 0.42 * times + random.normal(0, 500, 120), 20, 2980)
-    values = concentration(places, times) + 0.012 * random.standard_normal(120)
+    values = concentration(places, times) + NOISE * random.standard_normal(120)
     rows += zip(["boat"] * 120, times, places, values, strict=True)
     table = pd.DataFrame(rows, columns=["sensor", "t", "x", "c"]).sort_values("t", kind="stable")
     written = pd.DataFrame({

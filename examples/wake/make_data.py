@@ -15,25 +15,39 @@ from unpinn.benchmarks._wake import embedded_harmonics
 
 DIAMETER, STREAM = 0.1, 0.05  # m, m/s; the viscosity is DIAMETER * STREAM / 100
 READINGS = 3000
+NOISE = 0.0008  # m/s
+TRUTH = {"viscosity": DIAMETER * STREAM / 100}
 
 
-def main():
-    random = np.random.default_rng(23)
+def velocities(place):
+    """Both velocities in m/s at (x, y, t) in diameters and in the time of one diameter."""
     wake = embedded_harmonics()
     times = np.linspace(0, 3.0, 121)
     frames = wake.fields(times)  # (times, u v p, y, x), all without units
-    place = np.stack([
-        random.uniform(1, 4, READINGS), random.uniform(-1.5, 1.5, READINGS),
-        random.uniform(0, 3, READINGS),
-    ], axis=1)  # fmt: skip
-    velocity = np.stack([
+    return STREAM * np.stack([
         RegularGridInterpolator((times, wake.y, wake.x), frames[:, k], method="cubic")(
             place[:, [2, 1, 0]]
         )
         for k in (0, 1)
-    ], axis=1) * STREAM  # fmt: skip
+    ], axis=1)  # fmt: skip
+
+
+def true_readings(points):
+    """What faultless cameras would read at (x, y, t) in m and s."""
+    # Times were written in thousandths, and the last may lie a rounding beyond the simulation.
+    place = points / [DIAMETER, DIAMETER, DIAMETER / STREAM]
+    return velocities(np.clip(place, [1, -1.5, 0], [4, 1.5, 3]))
+
+
+def main():
+    random = np.random.default_rng(23)
+    place = np.stack([
+        random.uniform(1, 4, READINGS), random.uniform(-1.5, 1.5, READINGS),
+        random.uniform(0, 3, READINGS),
+    ], axis=1)  # fmt: skip
+    velocity = velocities(place)
     camera = np.minimum(((place[:, 0] - 1) / 0.5).astype(int), 5) + 1
-    error = 0.0008 * random.standard_normal(velocity.shape)
+    error = NOISE * random.standard_normal(velocity.shape)
     lost = camera == 4
     error[lost] += -0.25 * velocity[lost] + 0.012 * random.standard_normal((lost.sum(), 2))
     mistaken = (camera == 2) & (random.random(READINGS) < 0.35)

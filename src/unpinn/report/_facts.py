@@ -212,7 +212,7 @@ def _stages(part: Fit) -> list[tuple[str, int, dict[str, Any]]]:
 
 def _telling(name: str, value: Any) -> bool:
     quiet = ("epochs", "iterations", "betas", "history", "tolerance", "kind")
-    usual = (None, False, 0.0, {}, "constant", ("data", "equations", "conditions"))
+    usual: tuple[Any, ...] = (None, False, 0.0, {}, "constant", ("data", "equations", "conditions"))
     return name not in quiet and value not in usual
 
 
