@@ -49,8 +49,8 @@ def test_recipes_have_names():
 
 def test_a_budget_shortens_every_round():
     recipe = default_recipe().scaled_to(0.1)
-    assert [stage.length for stage in recipe.stages] == [60, 15]
-    assert [stage.length for stage in recipe.later] == [15]
+    assert [stage.length for stage in recipe.stages] == [60, 30]
+    assert [stage.length for stage in recipe.later] == [30]
     assert paper_recipe(False).scaled_to(0.01).later is None
 
 

@@ -287,7 +287,7 @@ def test_the_equations_weigh_what_the_noise_calls_for(world):
     relative = found.partition.noise.low / _unit(world.noisy)
     expected = (relative / world.automatic.tolerance) ** 2
     assert found.details["weights"]["decay"] == pytest.approx(expected, rel=1e-5)
-    for tolerance, weight in ((1e-6, 100.0), (1e6, 1e-4)):
+    for tolerance, weight in ((1e-6, 1.0), (1e6, 1e-4)):
         recipe = replace(world.automatic, tolerance=tolerance)
         assert physics(world.noisy, found.partition, recipe) == {"equations": weight}
 

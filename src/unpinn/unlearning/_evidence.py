@@ -56,6 +56,11 @@ class Evidence:
             and self.residual_after <= tolerated
         )
 
+    @property
+    def rises(self) -> bool:
+        """Whether the second fit makes the readings likelier, beyond chance and by enough."""
+        return self.gain > max(_CHANCE * self.error, _STRONG / self.readings)
+
 
 def compare_evidence(before: Fit, after: Fit) -> Evidence:
     """Compare two fits of the same readings."""

@@ -25,13 +25,13 @@ class Recipe:
         weights: of its loss terms.
         tolerance: the relative residual at which the equations weigh as much as the noise; sets
             the equations' weight in fine-tuning from the estimated noise of good readings,
-            (sigma / tolerance)^2 in the readings' units, within 1e-4 and 100. None keeps `weights`.
+            (sigma / tolerance)^2 in the readings' units, within 1e-4 and 1. None keeps `weights`.
         residual_weight: of the residual in the composite score.
         rounds: how often partition and fine-tuning are repeated at most; the network is pruned
             in the first.
-        stiffening: by how much the equations' weight grows in each of the further fine-tunings
-            that follow once the partition has settled, while the readings agree no less; None
-            leaves it as it is.
+        stiffening: by how much the equations' weight grows from one to the next of the further
+            fine-tunings that follow once the partition has settled, while the readings agree no
+            less; None has none of them.
         firm: the relative residual below which no stiffening is needed.
         accept: whether a result that is worse by the evidence gives way to the baseline.
     """
@@ -108,7 +108,7 @@ def default_recipe() -> Recipe:
     step by step: the true fields satisfy them exactly, and started from a network that is already
     close, L-BFGS can follow.
     """
-    last = Lbfgs(iterations=150)
+    last = Lbfgs(iterations=300)
     first = (Adam(epochs=600, rate=2e-3, schedule="cosine"), last)
     return Recipe(
         "default", ByMixture(), Schedule(), first, (last,), tolerance=0.05, rounds=6,

@@ -1,4 +1,4 @@
-"""Part III of Algorithm 1: fine-tune on what is trusted, and let the equations weigh more."""
+"""Part III of Algorithm 1: fine-tune on what is trusted, as long as it pays."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from unpinn.training import Fit, Partition, Pruning, Status, Watcher, reading_un
 from unpinn.unlearning._evidence import compare_evidence, fresh_residual
 from unpinn.unlearning._recipe import Recipe
 
-# The least and the largest weight of the equations that an estimated noise may call for.
-_PHYSICS = (1e-4, 100.0)
-# How often the equations' weight is raised at most.
-_STIFFENINGS = 4
+# The least and the largest weight of the equations that an estimated noise may call for. A freshly
+# pruned network that is held to the equations more firmly than its baseline was would rather give
+# up the readings, where a trivial solution is at hand.
+_PHYSICS = (1e-4, 1.0)
+# How many fine-tunings may follow once the partition has settled.
+_REFINEMENTS = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,12 +80,14 @@ class Tuning:
         relative = partition.noise.low / float(np.sqrt(np.mean(units**2)))
         return {"equations": stiffness * float(np.clip((relative / tolerance) ** 2, *_PHYSICS))}
 
-    def stiffened(self, current: Fit, look: Callable[[Fit], Partition]) -> Fit:
-        """Raise the equations' weight step by step, as long as the readings agree no less.
+    def refined(self, current: Fit, look: Callable[[Fit], Partition]) -> Fit:
+        """Go on as long as it pays, and raise the equations' weight step by step.
 
         The true fields satisfy the equations exactly, so their weight has no best value but as
-        much as the optimiser can follow. It no longer follows where the readings' likelihood falls
-        beyond chance; what it made of that step is thrown away.
+        much as the optimiser can follow; started from a network that is already close, it can
+        follow further. While the readings' likelihood still rises, the weight stays as it is; where
+        it has settled, the weight is raised. A step after which the likelihood has fallen beyond
+        chance is thrown away, and is the last.
 
         Arguments:
             current: a fine-tuned fit.
@@ -92,17 +96,21 @@ class Tuning:
         factor, scales = self.recipe.stiffening, self.fit.details.get("scales") or {}
         if factor is None or self.recipe.tolerance is None:
             return current
-        spent, steps = current.seconds["total"], 0
-        for number in range(1, _STIFFENINGS + 1):
-            if fresh_residual(current, scales) < self.recipe.firm:
-                break
-            stiffer = self(
-                current, current.model, look(current), current.pruning, f"stiffer{number}",
-                factor**number,
+        spent, raised, rising = current.seconds["total"], 0, True
+        for number in range(1, _REFINEMENTS + 1):
+            if not rising:
+                if fresh_residual(current, scales) < self.recipe.firm:
+                    break
+                raised += 1
+            next_one = self(
+                current, current.model, look(current), current.pruning, f"refinement{number}",
+                factor**raised,
             )  # fmt: skip
-            spent += stiffer.seconds["total"] - current.seconds["total"]
-            if not stiffer.status.good or not compare_evidence(current, stiffer).accepts:
+            spent += next_one.seconds["total"] - current.seconds["total"]
+            evidence = compare_evidence(current, next_one)
+            if not next_one.status.good or not evidence.accepts:
+                raised -= not rising
                 break
-            current, steps = stiffer, number
+            current, rising = next_one, evidence.rises
         seconds = {**current.seconds, "total": spent}
-        return replace(current, seconds=seconds).with_details(stiffened=steps)
+        return replace(current, seconds=seconds).with_details(stiffened=raised)

@@ -70,7 +70,7 @@ def unlearn(
                 model = compacted(smaller.model)
         # Part III: fine-tune on what is trusted.
         current = tune(current, model, found, pruning, f"round{number + 1}")
-    current = tune.stiffened(current, lambda tuned: partition or find_partition(tuned, recipe))
+    current = tune.refined(current, lambda tuned: partition or find_partition(tuned, recipe))
     total = current.seconds["total"] + sum(spent.values())
     current = replace(current, seconds={**current.seconds, **spent, "total": total})
     return _accepted(fit, current, first, recipe, method)
