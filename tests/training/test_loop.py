@@ -110,8 +110,9 @@ def test_a_budget_shortens_every_stage():
 # -- divergence ----------------------------------------------------------------------------
 
 
-def test_a_rate_beyond_reason_stops_and_keeps_the_last_good_state(case, tiny):
-    protocol = tiny(Adam(epochs=10, rate=1e-2), Adam(epochs=300, rate=1e12), scaled=False)
+@pytest.mark.parametrize("epochs", [300, 50], ids=["within a chunk", "between chunks"])
+def test_a_rate_beyond_reason_stops_and_keeps_the_last_good_state(case, tiny, epochs):
+    protocol = tiny(Adam(epochs=10, rate=1e-2), Adam(epochs=epochs, rate=1e12), scaled=False)
     fit = train(*case, protocol, seed=3)
     good = train(*case, tiny(Adam(epochs=10, rate=1e-2), scaled=False), seed=3)
     assert fit.status.code == "diverged" and not fit.status.good

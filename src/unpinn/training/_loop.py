@@ -174,7 +174,7 @@ class _StageRun:
                     Snapshot(self.number, leaves, weights, scales, history, notes, seconds)
                 )
 
-        good = (state, history)
+        before = good = (state, history)
         try:
             while (done := stage.done(state)) < stage.length:
                 count = min(chunk - done % chunk, stage.length - done)
@@ -185,12 +185,14 @@ class _StageRun:
                 history = history.extended(columns, rows)
                 start = _first_total(history) if start is None else start
                 if _lost(rows, state, start):
-                    state = good[0]
-                    note.update(
-                        diverged=True, reason=f"diverged after epoch {done}; kept that state"
-                    )
+                    # Adam tells the loss before each step, so a chunk that begins badly says that
+                    # the state it began from was none to keep; L-BFGS has seen what it accepts.
+                    unseen = not hasattr(state, "value") and _hopeless(rows[:1], start)
+                    state = (before if unseen else good)[0]
+                    kept = f"diverged after epoch {stage.done(state)}; kept that state"
+                    note.update(diverged=True, reason=kept)
                     break
-                good = (state, history)
+                before, good = good, (state, history)
                 self._tell(stage, state, columns, rows, clock)
                 if reason is not None:
                     note["reason"] = reason
@@ -267,6 +269,11 @@ def _lost(rows: np.ndarray, state: Any, start: float | None) -> bool:
     values = [state.x, *([state.value] if hasattr(state, "value") else [])]
     if not all(bool(jnp.isfinite(array).all()) for array in values):
         return True
+    return _hopeless(rows, start)
+
+
+def _hopeless(rows: np.ndarray, start: float | None) -> bool:
+    """Whether rows of history hold a loss that is no number, or end with one beyond hope."""
     if not len(rows) or start is None:
         return False
     if not np.isfinite(rows[:, 0]).all():
