@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import unpinn
+from unpinn._files import read_arrays
 from unpinn.cli._progress import ProgressLines
 from unpinn.training import load
 
@@ -27,9 +28,15 @@ def settings(run, **changes):
 
 
 def arrays(directory):
-    """All numbers of a fit, the baseline's included."""
-    fits = [(directory / "fit"), (directory / "fit" / "before")]
-    return [(fit / "fit.safetensors").read_bytes() for fit in fits]
+    """All numbers of a fit, the baseline's included, bit by bit.
+
+    Not the files' bytes: safetensors writes what is said about the arrays in any order.
+    """
+    found = {}
+    for fit in (directory / "fit", directory / "fit" / "before"):
+        for name, array in read_arrays(fit / "fit.safetensors")[0].items():
+            found[fit.name, name] = (array.dtype.str, array.shape, array.tobytes())
+    return found
 
 
 def lasting(records):
