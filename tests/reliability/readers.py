@@ -253,7 +253,7 @@ def _checkpoints(root: Path) -> None:
     from unpinn.training._history import History
 
     history = History(("loss", "data"), np.ones((4, 2)), (("adam", 0),))
-    state = [np.ones(3, np.float32), np.int32(4), np.zeros((2, 3))]
+    state = [np.ones(3, np.float32), np.array(4, np.int32), np.zeros((2, 3))]
     snapshot = Snapshot(
         0, state, np.ones(2), {"decay": 0.5}, history, [{"reason": "done"}], {"total": 1.5}
     )

@@ -241,7 +241,7 @@ def _read(file: Path, digest: str, start: jax.Array) -> Chain:
             pick("state", 3), pick("adaptation", 5), jnp.asarray(arrays["step_size"]),
             tuple(arrays.get("positions", ())), tuple(arrays.get("infos", ())),
         )  # fmt: skip
-    except KeyError as error:
+    except (KeyError, TypeError) as error:
         raise UserError(f"{file} is not a chain of this package ({error!r})") from None
     positions, infos = arrays.get("positions", np.empty((0, *start.shape))), arrays.get("infos", ())
     same = positions.shape[1:] == start.shape and len(positions) == len(infos)
