@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 from unpinn._errors import UserError
 from unpinn.training import Adam, Lbfgs, Stage
 from unpinn.unlearning._partition import ByMixture, ByShare, Rule
 from unpinn.unlearning._pruning import Schedule
+
+# Of the pruning steps, the share that is tried where all of them did harm.
+_FEWER = 0.3
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,8 @@ class Recipe:
             fine-tunings that follow once the partition has settled, while the readings agree no
             less; None has none of them.
         firm: the relative residual below which no stiffening is needed.
-        accept: whether a result that is worse by the evidence gives way to the baseline.
+        accept: whether a result that is worse by the evidence gives way to one with fewer neurons
+            removed, then to one with none, and in the end to the baseline.
     """
 
     name: str
@@ -66,6 +70,19 @@ class Recipe:
     def once(self) -> Recipe:
         """With a single round."""
         return replace(self, rounds=1)
+
+    def attempts(self) -> Iterator[Recipe]:
+        """This recipe; then, should its result not be accepted, with fewer neurons removed.
+
+        >>> [a.schedule and a.schedule.steps for a in default_recipe().attempts()]
+        [20, 6, None]
+        """
+        yield self
+        if self.accept and self.schedule is not None:
+            fewer = round(_FEWER * self.schedule.steps)
+            if fewer:
+                yield self.changed(steps=fewer)
+            yield replace(self, schedule=None)
 
     def without_pruning(self) -> Recipe:
         """The paper's FT: the same, but no neuron is removed."""

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from unpinn._errors import UserError
-from unpinn.problem import Observations
 from unpinn.training import Fit, Partition, Status, Watcher
 from unpinn.unlearning._evidence import compare_evidence
 from unpinn.unlearning._native import NativePrunable, compacted, scores_of
@@ -44,36 +43,70 @@ def unlearn(
         method: the name that the record carries.
     """
     recipe = recipe or default_recipe()
-    observations, seen = _check(fit, partition), _seen(fit)
+    _check(fit, partition)
+    seen, spent = _seen(fit), {"partition": 0.0, "pruning": 0.0}
     if partition is not None:
         # Nothing will be learnt about the readings on the way, so all rounds are one.
         longer = recipe.scaled_to(float(recipe.rounds))
         recipe = replace(longer, later=recipe.later or recipe.stages).once()
         partition = replace(partition, weight=np.where(seen, partition.weight, 0.0))
-    tune = Tuning(fit, recipe, directory, watcher, method)
-    current, first, spent = fit, partition, {"partition": 0.0, "pruning": 0.0}
+    with _timed(spent, "partition"):
+        first = partition or find_partition(fit, recipe)
+    if recipe.accept and partition is None and not first.suspect[seen].any():
+        return _kept(fit, first, recipe, method, first.rule, [{"seconds": spent["partition"]}])
+    tried: list[dict[str, Any]] = []
+    for number, attempt in enumerate(recipe.attempts()):
+        place = directory if directory is None or not number else f"{directory}/attempt{number + 1}"
+        tune = Tuning(fit, attempt, place, watcher, method)
+        tuned = _attempted(tune, first, partition, spent)
+        evidence = compare_evidence(fit, tuned)
+        told = {**vars(evidence), "accepts": evidence.accepts}
+        if not recipe.accept or evidence.accepts:
+            total = tuned.seconds["total"] + sum(spent.values())
+            total += sum(attempt["seconds"] for attempt in tried)
+            tuned = replace(tuned, seconds={**tuned.seconds, **spent, "total": total})
+            return tuned.with_details(evidence=told, tried=tried)
+        tried.append(
+            {
+                "rounds": tuned.details["rounds"],
+                "seconds": tuned.seconds["total"],
+                "neurons": list(tuned.model.network.alive),
+                "unknowns": dict(tuned.unknowns),
+            }
+        )
+    why = "unlearning made readings and residual agree less well"
+    return _kept(fit, first, recipe, method, why, tried).with_details(evidence=told)
+
+
+def _attempted(
+    tune: Tuning, first: Partition, partition: Partition | None, spent: dict[str, float]
+) -> Fit:
+    """Algorithm 1 once: in rounds, then refined.
+
+    Arguments:
+        tune: the baseline, its recipe, and how it is fine-tuned.
+        first: the baseline's partition.
+        partition: the one that is to be used throughout, if any.
+        spent: seconds so far, to which this attempt's are added.
+    """
+    fit, recipe, seen = tune.fit, tune.recipe, _seen(tune.fit)
+    current = fit
     for number in range(recipe.rounds):
         # Part I: which readings to trust.
         with _timed(spent, "partition"):
-            found = partition or find_partition(current, recipe)
-        first = first or found
-        if recipe.accept and partition is None and not number and not found.suspect[seen].any():
-            return _kept(fit, found, recipe, method, found.rule, {"seconds": spent["partition"]})
+            found = partition or (find_partition(current, recipe) if number else first)
         if number and _settled(current.partition, found):
             break
         # Part II: remove the neurons that belong to the others (once).
         model, pruning = current.model, current.pruning
         if recipe.schedule is not None and pruning is None:
             with _timed(spent, "pruning"):
-                network = NativePrunable(model, observations.points[seen])
+                network = NativePrunable(model, fit.observations.points[seen])  # type: ignore[union-attr]
                 smaller, pruning = prune(network, rows(found, seen), recipe.schedule, fit.seed)
                 model = compacted(smaller.model)
         # Part III: fine-tune on what is trusted.
         current = tune(current, model, found, pruning, f"round{number + 1}")
-    current = tune.refined(current, lambda tuned: partition or find_partition(tuned, recipe))
-    total = current.seconds["total"] + sum(spent.values())
-    current = replace(current, seconds={**current.seconds, **spent, "total": total})
-    return _accepted(fit, current, first, recipe, method)
+    return tune.refined(current, lambda tuned: partition or find_partition(tuned, recipe))
 
 
 def find_partition(fit: Fit, recipe: Recipe) -> Partition:
@@ -93,25 +126,9 @@ def _settled(old: Partition | None, new: Partition) -> bool:
     return old is not None and float(np.mean(np.abs(old.weight - new.weight))) < _SETTLED
 
 
-def _accepted(fit: Fit, tuned: Fit, first: Partition | None, recipe: Recipe, method: str) -> Fit:
-    """The tuned fit, or the baseline where the evidence says that unlearning did harm."""
-    evidence = compare_evidence(fit, tuned)
-    told = {**vars(evidence), "accepts": evidence.accepts}
-    if not recipe.accept or evidence.accepts:
-        return tuned.with_details(evidence=told)
-    tried = {
-        "rounds": tuned.details["rounds"],
-        "seconds": tuned.seconds["total"],
-        "neurons": list(tuned.model.network.alive),
-        "unknowns": dict(tuned.unknowns),
-    }
-    why = "unlearning made readings and residual agree less well"
-    return _kept(fit, first, recipe, method, why, tried).with_details(evidence=told)
-
-
 def _kept(
     fit: Fit, partition: Partition | None, recipe: Recipe, method: str, why: str,
-    tried: dict[str, Any],
+    tried: list[dict[str, Any]],
 ) -> Fit:  # fmt: skip
     """The baseline with its own partition, and the record of what was tried and why not taken."""
     status = Status("kept", f"{why}, so the baseline was kept")
@@ -120,7 +137,7 @@ def _kept(
         status = Status(fit.status.code, f"{fit.status.reason}; {status.reason}")
     return replace(
         fit, method=method, recipe=recipe.name, partition=partition, before=fit, status=status,
-        seconds={"total": tried["seconds"]},
+        seconds={"total": sum(attempt["seconds"] for attempt in tried)},
         details={**fit.details, "evidence": None, "tried": tried},
     )  # fmt: skip
 
@@ -139,8 +156,8 @@ def _timed(spent: dict[str, float], name: str) -> Iterator[None]:
     spent[name] += perf_counter() - begun
 
 
-def _check(fit: Fit, partition: Partition | None) -> Observations:
-    """The fit's readings, if it can unlearn some."""
+def _check(fit: Fit, partition: Partition | None) -> None:
+    """Refuse a fit that cannot unlearn anything."""
     if not isinstance(fit, Fit):
         raise UserError(f"unlearn needs a Fit from unpinn.train, not {type(fit).__name__}")
     if fit.observations is None:
@@ -156,4 +173,3 @@ def _check(fit: Fit, partition: Partition | None) -> Observations:
         )
     if partition is not None and not (partition.retained & _seen(fit)).any():
         raise UserError("the partition retains no reading, so nothing would be left to train on")
-    return fit.observations
