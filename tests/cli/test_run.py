@@ -150,13 +150,19 @@ def test_force_replaces_a_run_and_nothing_else(invoke, finished, tmp_path):
 # -- how it ends ---------------------------------------------------------------------------
 
 
-def test_divergence_is_said_and_costs_the_exit_code(invoke, finished, tmp_path):
-    wild = tmp_path / "wild.py"
+def wild(finished, tmp_path):
+    """The same problem, trained until all is lost."""
+    file = tmp_path / "wild.py"
     stages = "unpinn.Adam(epochs=10, rate=1e-2), unpinn.Adam(epochs=50, rate=1e12)"
     stated = finished.arguments[1].read_text()
-    wild.write_text(stated.replace("unpinn.Adam(epochs=60, rate=1e-2)", stages))
+    file.write_text(stated.replace("unpinn.Adam(epochs=60, rate=1e-2)", stages))
+    return file
+
+
+def test_divergence_is_said_and_costs_the_exit_code(invoke, finished, tmp_path):
     out = tmp_path / "out"
-    result = invoke("run", wild, *settings(finished, out=out)[2:], "--method", "pinn")
+    arguments = settings(finished, out=out)[2:]
+    result = invoke("run", wild(finished, tmp_path), *arguments, "--method", "pinn")
     assert result.exit_code == 3
     assert result.stderr.count("\n") == 1
     assert "diverged after epoch 0; kept that state" in result.stderr
@@ -169,9 +175,9 @@ def test_divergence_is_said_and_costs_the_exit_code(invoke, finished, tmp_path):
 
 
 def test_records_are_printed_even_where_a_run_diverged(invoke, finished, tmp_path):
-    wild = tmp_path / "wild.py"
-    wild.write_text(finished.arguments[1].read_text().replace("rate=1e-2", "rate=1e12"))
-    result = invoke("run", wild, *settings(finished, out=tmp_path / "out")[2:], "--json")
+    result = invoke(
+        "run", wild(finished, tmp_path), *settings(finished, out=tmp_path / "out")[2:], "--json"
+    )
     assert result.exit_code == 3
     assert [record["method"] for record in json.loads(result.stdout)] == ["pinn", "ppinn"]
 

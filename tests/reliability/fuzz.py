@@ -4,8 +4,8 @@
     python tests/reliability/fuzz.py --readers csv --first 4711 --inputs 1
 
 An input is a valid file with some damage (see mutations.py), drawn by the reader's name, the seed
-and the input's number alone, so that any can be tried again. Reading happens in a child process: one
-that dies, hangs or takes too much memory is a failure, as is every error but `UserError`.
+and the input's number alone, so that any can be tried again. Reading happens in a child process:
+one that dies, hangs or takes too much memory is a failure, as is every error but `UserError`.
 """
 
 from __future__ import annotations

@@ -34,8 +34,9 @@ def compiled() -> Iterator[list[str]]:
     gc.collect()
 
 
-def fitted(*stages, seed: int = 7):
-    return train(*victim.decay(), Protocol(stages, architecture=victim.TINY), seed=seed)
+def fitted(*stages, seed: int = 7, posed=None):
+    posed = posed or victim.decay()
+    return train(*posed, Protocol(stages, architecture=victim.TINY), seed=seed)
 
 
 def counted(compiled: list[str], work) -> int:
@@ -64,9 +65,11 @@ def test_ten_times_the_epochs_compile_no_more(stage, compiled):
 
 
 def test_another_seed_compiles_nothing_at_all(compiled):
-    fitted(Adam(epochs=20))
+    # One statement: functions that are written down twice are two programs.
+    posed = victim.decay()
+    fitted(Adam(epochs=20), posed=posed)
     compiled.clear()
-    fitted(Adam(epochs=20), seed=8)
+    fitted(Adam(epochs=20), seed=8, posed=posed)
     assert compiled == []
 
 

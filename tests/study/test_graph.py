@@ -78,7 +78,7 @@ def test_equal_runs_of_different_tables_and_plans_are_one():
     [
         'title = "Another"\nquantities = ["misfit"]\nfigure = "fields"',
         'variants = [{ label = "any" }]',
-        "unlearning = { steps = 18 }",
+        "unlearning = { steps = 20 }",
         "noise = { high = 0.7071067811865476 }",
         'noise = { kind = "gaussian" }',
     ],
@@ -99,7 +99,7 @@ def test_every_setting_that_decides_numbers_changes_the_address():
         address('protocol = "default"'), address('recipe = "default"'),
         address('preset = "released"'), address("seeds = [43]"), address("epochs = 77"),
         address("noise = { high = 0.5 }"), address('noise = { kind = "student" }'),
-        address("unlearning = { share = 0.5 }"), address('unlearning = { criterion = "std" }'),
+        address("unlearning = { share = 0.6 }"), address('unlearning = { criterion = "std" }'),
         address("unlearning = { layers = 2 }"), address("unlearning = { single = true }"),
         address("network = { width = 50 }"), address('network = { kind = "modified" }'),
         address(method="huber"), address("options = { tuning = 2.0 }", method="huber"),

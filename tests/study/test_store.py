@@ -63,7 +63,7 @@ def test_fields_travel_only_where_they_are_drawn(studied, tmp_path):
     for address in (first, second):
         place = store.place(address)
         place.path.mkdir(parents=True)
-        place.metrics.write_text("[{}]")
+        place.metrics.write_text(studied.store.place(address).metrics.read_text())
         write_arrays(place.path / "fields.safetensors", {"u": np.arange(4.0)}, about)
     other = Store(tmp_path / "other")
     other.take(store, [first, second], drawn={first})
@@ -101,10 +101,11 @@ def test_a_run_is_held_by_one_process_at_a_time(tmp_path):
         pass
 
 
-def test_answers_become_part_of_the_record(tmp_path):
-    store = Store(tmp_path)
-    place = store.place("0" * 16)
+def test_answers_become_part_of_the_record(studied, tmp_path):
+    store, address = Store(tmp_path), next(iter(studied.graph.nodes))
+    place = store.place(address)
     place.path.mkdir(parents=True)
-    place.metrics.write_text('[{"l2re": 0.5}]')
-    store.publish_afterwards("0" * 16, {"intervals.laplace": {"coverage": 0.9}})
-    assert store.record("0" * 16) == {"l2re": 0.5, "intervals": {"laplace": {"coverage": 0.9}}}
+    place.metrics.write_text(studied.store.place(address).metrics.read_text())
+    before = store.record(address)
+    store.publish_afterwards(address, {"intervals.laplace": {"coverage": 0.9}})
+    assert store.record(address) == before | {"intervals": {"laplace": {"coverage": 0.9}}}
