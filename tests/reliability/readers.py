@@ -265,13 +265,15 @@ def _checkpoints(root: Path) -> None:
 
 
 def _read_checkpoint(folder: Path) -> None:
+    import jax.numpy as jnp
+
     from unpinn.rivals import _chain
     from unpinn.training._checkpoint import Checkpoint
 
     (path,) = folder.glob("*.safetensors")
     digest = mutations.digest_in(path)
     if folder.name == "chain":
-        chain = _chain._read(path, digest, np.zeros(4, np.float32))
+        chain = _chain._read(path, digest, jnp.zeros(4, jnp.float32))
         _ = np.mean([*chain.positions], axis=0) if chain.positions else None
         return
     found = Checkpoint(path, digest).read()
