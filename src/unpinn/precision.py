@@ -31,13 +31,15 @@ def scope(name: str) -> Iterator[None]:
     """Run the block with JAX's 64-bit types on for float64 and off for float32.
 
     With them off, a stray NumPy float64 in a user's residual cannot promote a float32
-    computation; with them on, nothing is silently truncated.
+    computation; with them on, nothing is silently truncated. Products of matrices keep all their
+    digits: accelerators would else round the factors of float32 ones to 10 bits, which derivatives
+    do not survive.
 
     >>> with scope("float64"):
     ...     jnp.zeros(1).dtype == "float64"
     True
     """
-    with jax.enable_x64(check(name) == "float64"):
+    with jax.enable_x64(check(name) == "float64"), jax.default_matmul_precision("highest"):
         yield
 
 
