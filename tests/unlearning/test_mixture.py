@@ -158,3 +158,52 @@ def test_one_outlier_among_many_is_found():
     misfits = 0.1 * np.random.default_rng(0).standard_normal((100, 1))
     misfits[7] = 40.0
     assert np.flatnonzero(fit_mixture(misfits).posterior > 0.5).tolist() == [7]
+
+
+# -- quantities of different kinds ------------------------------------------------------------
+
+
+def unlike(count: int, ratio: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Misfits of two quantities whose errors are as 1 to `ratio`, and which rows are bad."""
+    rng = np.random.default_rng(seed)
+    bad = rng.random(count) < 0.3
+    errors = rng.standard_normal((count, 2)) * np.where(bad, 1.0, 0.1)[:, None]
+    return errors * [1.0, ratio], bad
+
+
+@pytest.mark.parametrize("ratio", [1e-6, 0.1, 3.0, 1e4])
+def test_quantities_with_errors_of_different_size_are_judged_by_their_own(ratio):
+    misfits, bad = unlike(800, ratio)
+    found = fit_mixture(misfits)
+    assert found.noise.factors == pytest.approx((1.0, ratio), rel=0.1)
+    assert found.noise.low == pytest.approx(0.1, rel=0.1)
+    assert found.noise.high == pytest.approx(1.0, rel=0.1)
+    assert np.mean((found.posterior > 0.5) == bad) > 0.97
+    np.testing.assert_allclose(found.posterior, posterior_of(misfits, found.noise))
+    levels = [found.noise.low, found.noise.high]
+    share = [1 - found.noise.share, found.noise.share]
+    densities = sum(
+        s * norm.pdf(misfits, scale=level * np.array(found.noise.factors)).prod(axis=1)
+        for s, level in zip(share, levels, strict=True)
+    )
+    np.testing.assert_allclose(log_densities(misfits, found.noise), np.log(densities))
+
+
+def test_quantities_with_errors_alike_share_their_levels():
+    assert fit_mixture(unlike(400, 1.0)[0]).noise.factors == ()
+    assert fit_mixture(unlike(20_000, 1.1)[0]).noise.factors == ()
+    # Too few of one quantity to tell, and one that is always met exactly.
+    misfits = unlike(400, 10.0)[0]
+    misfits[10:, 1] = np.nan
+    assert fit_mixture(misfits).noise.factors == ()
+    misfits[:, 1] = 0.0
+    assert fit_mixture(misfits).noise.factors == ()
+
+
+def test_a_unit_changes_a_quantity_s_factor_and_nothing_else():
+    misfits = unlike(500, 2.0)[0]
+    misfits[::7, 0] = np.nan
+    plain, other = fit_mixture(misfits), fit_mixture(misfits * [1.0, 1e3])
+    np.testing.assert_allclose(other.posterior, plain.posterior, atol=1e-6)
+    assert other.noise.factors == pytest.approx((1.0, 1e3 * plain.noise.factors[1]), rel=1e-5)
+    assert other.noise.low == pytest.approx(plain.noise.low, rel=1e-5)

@@ -14,7 +14,7 @@ from unpinn.evaluation import Detection, detection
 from unpinn.runs._posed import Posed
 from unpinn.training import Fit, NoiseEstimate
 
-_NOISE = tuple(f.name for f in fields(NoiseEstimate))
+_NOISE = tuple(f.name for f in fields(NoiseEstimate) if f.name != "factors")
 
 
 def metrics_record(fit: Fit, posed: Posed) -> dict[str, Any]:
@@ -140,7 +140,7 @@ def _noise(fit: Fit) -> dict[str, Any]:
     noise = fit.partition.noise
     return {
         "suspects": int(fit.partition.suspect.sum()),
-        "estimated_noise": None if noise is None else vars(noise),
+        "estimated_noise": None if noise is None else {n: getattr(noise, n) for n in _NOISE},
     }
 
 

@@ -38,6 +38,8 @@ class NoiseEstimate:
         share: how many are bad.
         components: 1 or 2 kinds of readings.
         evidence: by how much two kinds beat one in the Bayesian information criterion.
+        factors: how large the errors of each measured quantity are beside those of the first, to
+            which `low` and `high` belong; empty where all are alike.
     """
 
     low: float
@@ -45,6 +47,12 @@ class NoiseEstimate:
     share: float
     components: int
     evidence: float
+    factors: tuple[float, ...] = ()
+
+    @classmethod
+    def of(cls, told: Mapping[str, Any]) -> NoiseEstimate:
+        """Read back what `vars` gave, from JSON's types."""
+        return cls(**{**told, "factors": tuple(told.get("factors", ()))})
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +156,7 @@ def partition_from(arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -
         arrays["misfit"], arrays["residual"], arrays["score"],
         arrays["retained"].astype(bool), arrays["weight"],
         float("inf") if threshold is None else float(threshold), str(about["rule"]),
-        arrays.get("posterior"), None if noise is None else NoiseEstimate(**noise),
+        arrays.get("posterior"), None if noise is None else NoiseEstimate.of(noise),
     )  # fmt: skip
 
 

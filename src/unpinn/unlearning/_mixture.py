@@ -2,12 +2,13 @@ r"""One kind of readings or two? A mixture of two Gaussians, fitted to the misfi
 
 Each reading's misfit vector is $N(0, s_k^2 I)$ with $k$ good or bad. Expectation--maximisation
 finds $s_1 < s_2$ and the share of bad readings; the Bayesian information criterion says whether
-two kinds explain the misfits better than one.
+two kinds explain the misfits better than one, and whether the measured quantities, which may have
+different units, need levels of their own: $c_q s_k$ for quantity $q$.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,6 +16,9 @@ from unpinn._errors import UserError
 from unpinn.training import NoiseEstimate
 
 _LEAST_READINGS = 20
+# Quantities whose errors differ by less are taken to be alike, however sure the difference.
+_ALIKE = 1.25
+_ALTERNATIONS = 30
 # No level falls below this share of all misfits' size: misfits of exactly zero have no density.
 _FLOOR = 1e-6
 _TINY = 1e-150
@@ -37,6 +41,19 @@ def fit_mixture(misfits: np.ndarray, iterations: int = 500) -> MixtureFit:
     >>> noise.components, round(noise.low, 1), round(noise.high, 1), round(noise.share, 1)
     (2, 0.1, 1.0, 0.4)
     """
+    plain = _fit_alike(misfits, iterations)
+    told = _factors(misfits, iterations)
+    if not told:
+        return plain
+    found = _fit_alike(_over(misfits, told), iterations)
+    noise = replace(found.noise, factors=told)
+    gain = np.sum(log_densities(misfits, noise)) - np.sum(log_densities(misfits, plain.noise))
+    price = 0.5 * (len(told) - 1) * np.log(len(misfits))
+    return MixtureFit(noise, found.posterior) if gain > price else plain
+
+
+def _fit_alike(misfits: np.ndarray, iterations: int) -> MixtureFit:
+    """The fit where one pair of levels holds for all quantities."""
     square, count = _squares(misfits)
     if not count.sum():
         raise UserError("there is no misfit to judge the noise by")
@@ -58,9 +75,44 @@ def fit_mixture(misfits: np.ndarray, iterations: int = 500) -> MixtureFit:
     return MixtureFit(noise, posterior)
 
 
+def _factors(misfits: np.ndarray, iterations: int) -> tuple[float, ...]:
+    """How large each quantity's errors are beside the first's; empty where they are alike.
+
+    Levels for given factors and factors for given levels are found in turn, each at its likeliest.
+    """
+    misfits = np.asarray(misfits, np.float64)
+    if misfits.ndim == 1 or misfits.shape[1] == 1:
+        return ()
+    present = np.isfinite(misfits)
+    if present.sum(axis=0).min() < _LEAST_READINGS:
+        return ()
+    # To start from what most readings say: a pooled fit of unlike quantities takes the larger
+    # ones for the bad ones.
+    factors = np.nanmedian(np.abs(misfits), axis=0)
+    if not (factors > 0).all():
+        return ()
+    for _ in range(_ALTERNATIONS):
+        scaled = _over(misfits, factors)
+        found = _fit_alike(scaled, iterations)
+        noise, posterior = found.noise, found.posterior
+        precision = (1 - posterior) / noise.low**2 + posterior / noise.high**2
+        weighted = np.where(present, scaled**2, 0.0) * precision[:, None]
+        change = np.sqrt(weighted.sum(axis=0) / present.sum(axis=0))
+        factors = factors * change
+        if np.ptp(change / change.mean()) < 1e-6:
+            break
+    factors = factors / factors[0]
+    return tuple(factors.tolist()) if factors.max() > _ALIKE * factors.min() else ()
+
+
+def _over(misfits: np.ndarray, factors) -> np.ndarray:
+    """Misfits in the units of the first quantity's."""
+    return np.asarray(misfits, np.float64) / np.asarray(factors)
+
+
 def posterior_of(misfits: np.ndarray, noise: NoiseEstimate) -> np.ndarray:
     """Each reading's probability of being bad under a known noise."""
-    square, count = _squares(misfits)
+    square, count = _squares(_over(misfits, noise.factors) if noise.factors else misfits)
     if noise.components == 1:
         return np.zeros(len(square))
     return _posterior(square, count, noise.low, noise.high, noise.share)
@@ -68,11 +120,13 @@ def posterior_of(misfits: np.ndarray, noise: NoiseEstimate) -> np.ndarray:
 
 def log_densities(misfits: np.ndarray, noise: NoiseEstimate) -> np.ndarray:
     """Each reading's log-likelihood under a noise estimate, (N,); higher is better."""
-    square, count = _squares(misfits)
-    good = _log_density(square, count, noise.low)
+    square, count = _squares(_over(misfits, noise.factors) if noise.factors else misfits)
+    # A density in other units is another number.
+    units = np.isfinite(misfits) @ np.log(noise.factors) if noise.factors else 0.0
+    good = _log_density(square, count, noise.low) - units
     if noise.components == 1:
         return good
-    bad = _log_density(square, count, noise.high)
+    bad = _log_density(square, count, noise.high) - units
     return np.logaddexp(np.log1p(-noise.share) + good, np.log(noise.share) + bad)
 
 

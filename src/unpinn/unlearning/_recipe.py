@@ -36,8 +36,8 @@ class Recipe:
             fine-tunings that follow once the partition has settled, while the readings agree no
             less; None has none of them.
         firm: the relative residual below which no stiffening is needed.
-        accept: whether a result that is worse by the evidence gives way to one with fewer neurons
-            removed, then to one with none, and in the end to the baseline.
+        accept: whether a result has to be no worse by the evidence: fine-tuning alone than the
+            baseline, and the pruned network than the fine-tuned one. What is worse gives way.
     """
 
     name: str
@@ -72,17 +72,22 @@ class Recipe:
         return replace(self, rounds=1)
 
     def attempts(self) -> Iterator[Recipe]:
-        """This recipe; then, should its result not be accepted, with fewer neurons removed.
+        """What is tried in turn until neurons have been removed without harm.
+
+        Where harm counts, fine-tuning alone comes first, since it is what pruning has to match;
+        then this recipe, then fewer neurons removed.
 
         >>> [a.schedule and a.schedule.steps for a in default_recipe().attempts()]
-        [20, 6, None]
+        [None, 20, 6]
         """
+        if not self.accept or self.schedule is None:
+            yield self
+            return
+        yield replace(self, schedule=None)
         yield self
-        if self.accept and self.schedule is not None:
-            fewer = round(_FEWER * self.schedule.steps)
-            if fewer:
-                yield self.changed(steps=fewer)
-            yield replace(self, schedule=None)
+        fewer = round(_FEWER * self.schedule.steps)
+        if fewer:
+            yield self.changed(steps=fewer)
 
     def without_pruning(self) -> Recipe:
         """The paper's FT: the same, but no neuron is removed."""

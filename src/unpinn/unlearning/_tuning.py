@@ -76,7 +76,7 @@ class Tuning:
         fit, tolerance = self.fit, self.recipe.tolerance
         if tolerance is None or partition.noise is None or fit.observations is None:
             return {}
-        units = reading_units(fit.model, fit.observations)
+        units = reading_units(fit.model, fit.observations) / (partition.noise.factors or 1.0)
         relative = partition.noise.low / float(np.sqrt(np.mean(units**2)))
         return {"equations": stiffness * float(np.clip((relative / tolerance) ** 2, *_PHYSICS))}
 

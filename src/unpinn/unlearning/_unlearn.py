@@ -54,28 +54,43 @@ def unlearn(
         first = partition or find_partition(fit, recipe)
     if recipe.accept and partition is None and not first.suspect[seen].any():
         return _kept(fit, first, recipe, method, first.rule, [{"seconds": spent["partition"]}])
-    tried: list[dict[str, Any]] = []
+    best, tried = fit, []
     for number, attempt in enumerate(recipe.attempts()):
         place = directory if directory is None or not number else f"{directory}/attempt{number + 1}"
         tune = Tuning(fit, attempt, place, watcher, method)
         tuned = _attempted(tune, first, partition, spent)
-        evidence = compare_evidence(fit, tuned)
-        told = {**vars(evidence), "accepts": evidence.accepts}
-        if not recipe.accept or evidence.accepts:
-            total = tuned.seconds["total"] + sum(spent.values())
-            total += sum(attempt["seconds"] for attempt in tried)
-            tuned = replace(tuned, seconds={**tuned.seconds, **spent, "total": total})
-            return tuned.with_details(evidence=told, tried=tried)
-        tried.append(
-            {
-                "rounds": tuned.details["rounds"],
-                "seconds": tuned.seconds["total"],
-                "neurons": list(tuned.model.network.alive),
-                "unknowns": dict(tuned.unknowns),
-            }
-        )
-    why = "unlearning made readings and residual agree less well"
-    return _kept(fit, first, recipe, method, why, tried).with_details(evidence=told)
+        accepted = not recipe.accept or compare_evidence(best, tuned).accepts
+        tried.append(_told(tuned, accepted))
+        if accepted:
+            best = tuned
+            if attempt.schedule is not None:
+                break
+    if best is fit:
+        why = "unlearning made readings and residual agree less well"
+        kept = _kept(fit, first, recipe, method, why, tried)
+        return kept.with_details(evidence=_judged(fit, tuned))
+    if recipe.schedule is not None and best.pruning is None:
+        why = f"{best.status.reason}; no neuron was removed, since readings and residual agreed less well then"
+        best = replace(best, status=Status(best.status.code, why))
+    total = sum(attempt["seconds"] for attempt in tried) + sum(spent.values())
+    best = replace(best, seconds={**best.seconds, **spent, "total": total})
+    return best.with_details(evidence=_judged(fit, best), tried=tried)
+
+
+def _told(tuned: Fit, accepted: bool) -> dict[str, Any]:
+    """An attempt, for the record."""
+    return {
+        "accepted": accepted,
+        "rounds": tuned.details["rounds"],
+        "seconds": tuned.seconds["total"],
+        "neurons": list(tuned.model.network.alive),
+        "unknowns": dict(tuned.unknowns),
+    }
+
+
+def _judged(before: Fit, after: Fit) -> dict[str, Any]:
+    evidence = compare_evidence(before, after)
+    return {**vars(evidence), "accepts": evidence.accepts}
 
 
 def _attempted(
