@@ -54,26 +54,25 @@ def unlearn(
         first = partition or find_partition(fit, recipe)
     if recipe.accept and partition is None and not first.suspect[seen].any():
         return _kept(fit, first, recipe, method, first.rule, [{"seconds": spent["partition"]}])
-    best, tried = fit, []
+    best, last, tried = fit, fit, []
     for number, attempt in enumerate(recipe.attempts()):
         place = directory if directory is None or not number else f"{directory}/attempt{number + 1}"
         tune = Tuning(fit, attempt, place, watcher, method)
-        tuned = _attempted(tune, first, partition, spent)
-        accepted = not recipe.accept or compare_evidence(best, tuned).accepts
-        tried.append(_told(tuned, accepted))
-        if accepted:
-            best = tuned
-            if attempt.schedule is not None:
-                break
+        last = _attempted(tune, first, partition, spent)
+        accepted = not recipe.accept or compare_evidence(best, last).accepts
+        tried.append(_told(last, accepted))
+        best = last if accepted else best
+        if accepted and attempt.schedule is not None:
+            break
     if best is fit:
         why = "unlearning made readings and residual agree less well"
         kept = _kept(fit, first, recipe, method, why, tried)
-        return kept.with_details(evidence=_judged(fit, tuned))
-    if recipe.schedule is not None and best.pruning is None:
-        why = f"{best.status.reason}; no neuron was removed, since readings and residual agreed less well then"
-        best = replace(best, status=Status(best.status.code, why))
+        return kept.with_details(evidence=_judged(fit, last))
     total = sum(attempt["seconds"] for attempt in tried) + sum(spent.values())
     best = replace(best, seconds={**best.seconds, **spent, "total": total})
+    if best.pruning is None and recipe.schedule is not None:
+        why = f"{best.status.reason}; removing neurons made the readings agree less well"
+        best = replace(best, status=Status(best.status.code, why))
     return best.with_details(evidence=_judged(fit, best), tried=tried)
 
 
