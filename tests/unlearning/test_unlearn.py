@@ -10,7 +10,7 @@ import pytest
 
 from unpinn._errors import UserError
 from unpinn.problem import observe
-from unpinn.training import Adam, Quiet, Status, reading_units, train
+from unpinn.training import Adam, Lbfgs, Quiet, Status, reading_units, train
 from unpinn.unlearning import (
     ByMixture,
     ByShare,
@@ -226,15 +226,38 @@ HARM = {"schedule": Schedule(0.9, 1, guard=False), "stages": (Adam(epochs=1, rat
 RUIN = {**HARM, "stages": (Adam(epochs=1, rate=2.0),)}
 
 
-def test_where_pruning_did_harm_fewer_neurons_are_removed(world):
+def test_neurons_that_fine_tuning_alone_does_better_with_stay(world):
     found = world.unlearn(world.noisy, brief(accept=True, **HARM))
     assert found.status.code == "finished" and found.model.network.widths == (12, 12)
-    (tried,) = found.details["tried"]
-    assert tried["neurons"] == [2, 2] and found.details["evidence"]["accepts"] is True
-    assert found.seconds["total"] > tried["seconds"]
+    assert "removing neurons made the readings agree less well" in found.status.reason
+    alone, pruned = found.details["tried"]
+    assert alone["neurons"] == [12, 12] and alone["accepted"]
+    assert pruned["neurons"] == [2, 2] and not pruned["accepted"]
+    assert found.pruning is None and found.details["evidence"]["accepts"] is True
+    assert found.unknowns == alone["unknowns"] != pruned["unknowns"]
+    spent = alone["seconds"] + pruned["seconds"]
+    parts = found.seconds["partition"] + found.seconds["pruning"]
+    assert found.seconds["total"] == pytest.approx(spent + parts)
+
+
+def test_neurons_that_are_not_missed_are_removed(world):
+    longer = (Lbfgs(iterations=60),)
+    gentle = brief(accept=True, schedule=Schedule(0.1, 1), stages=longer)
+    found = world.unlearn(world.noisy, gentle)
+    assert "removing neurons" not in found.status.reason
+    alone, pruned = found.details["tried"]
+    assert alone["accepted"] and pruned["accepted"] and found.unknowns == pruned["unknowns"]
+    assert list(found.model.network.alive) == pruned["neurons"] < alone["neurons"]
+
+
+def test_what_is_tried_is_no_pruning_then_all_of_it_then_less(world):
     half_way = brief(accept=True, schedule=Schedule(steps=10))
-    assert [a.schedule and a.schedule.steps for a in half_way.attempts()] == [10, 3, None]
+    assert [a.schedule and a.schedule.steps for a in half_way.attempts()] == [None, 10, 3]
+    single = brief(accept=True, schedule=Schedule(steps=1))
+    assert [a.schedule and a.schedule.steps for a in single.attempts()] == [None, 1]
     assert list(brief(schedule=Schedule()).attempts()) == [brief(schedule=Schedule())]
+    unpruned = brief(accept=True, schedule=None)
+    assert list(unpruned.attempts()) == [unpruned]
 
 
 def test_a_result_that_is_worse_by_the_evidence_gives_way_to_the_baseline(world):
@@ -248,11 +271,11 @@ def test_a_result_that_is_worse_by_the_evidence_gives_way_to_the_baseline(world)
         found.partition.retained, find_partition(world.noisy, brief()).retained
     )
     assert found.details["evidence"]["accepts"] is False
-    tried, unpruned = found.details["tried"]
-    assert tried["neurons"] == [2, 2] and tried["rounds"] == 1
-    assert unpruned["neurons"] == [12, 12]
-    assert tried["unknowns"]["k"] != found.unknowns["k"]
-    assert found.seconds == {"total": tried["seconds"] + unpruned["seconds"]}
+    alone, pruned = found.details["tried"]
+    assert pruned["neurons"] == [2, 2] and pruned["rounds"] == 1
+    assert alone["neurons"] == [12, 12]
+    assert pruned["unknowns"]["k"] != found.unknowns["k"]
+    assert found.seconds == {"total": alone["seconds"] + pruned["seconds"]}
 
 
 def test_without_the_accept_rule_the_harm_stands_and_is_told(world):
