@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -93,6 +94,37 @@ def test_a_problem_file_that_has_moved_is_asked_for(finished, asked, tmp_path):
         problem_of_run(moved)
     found = problem_of_run(moved, asked.problem)
     assert found is not None and found.name == "transport"
+
+
+def test_a_directory_runs_no_problem_file_that_the_user_has_not_run(finished, asked, tmp_path):
+    copied, ran = tmp_path / "run", tmp_path / "ran"
+    shutil.copytree(finished.directory, copied)
+    settings = json.loads((copied / "configuration.json").read_text())
+    own = Path(settings["problem"]).read_text()
+    hostile = copied / "problem.py"
+    hostile.write_text(f"import pathlib\npathlib.Path({str(ran)!r}).touch()\n{own}")
+    settings["problem"] = str(hostile)
+    (copied / "configuration.json").write_text(json.dumps(settings))
+    with pytest.raises(UserError, match=r"problem\.py is Python code .* name it with --problem"):
+        problem_of_run(copied)
+    assert not ran.exists()
+    # A copy of the user's own text is no better: what it imports may lie beside it.
+    hostile.write_text(own)
+    with pytest.raises(UserError, match="that you have not run yet as it is"):
+        problem_of_run(copied)
+    hostile.write_text(f"import pathlib\npathlib.Path({str(ran)!r}).touch()\n{own}")
+    assert problem_of_run(copied, hostile) is not None and ran.exists()
+
+
+def test_where_nothing_can_be_remembered_a_problem_file_has_to_be_named(
+    finished, asked, tmp_path, monkeypatch
+):
+    (tmp_path / "file").touch()
+    monkeypatch.setattr("pooch.os_cache", lambda name: tmp_path / "file" / name)
+    pose(asked)
+    with pytest.raises(UserError, match="name it with --problem"):
+        problem_of_run(finished.directory)
+    assert problem_of_run(finished.directory, asked.problem) is not None
 
 
 # -- who may enter -------------------------------------------------------------------------

@@ -110,7 +110,9 @@ def test_a_budget_shortens_every_stage():
 # -- divergence ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("epochs", [300, 50], ids=["within a chunk", "between chunks"])
+@pytest.mark.parametrize(
+    "epochs", [300, 50, 1], ids=["within a chunk", "between chunks", "with the last step"]
+)
 def test_a_rate_beyond_reason_stops_and_keeps_the_last_good_state(case, tiny, epochs):
     protocol = tiny(Adam(epochs=10, rate=1e-2), Adam(epochs=epochs, rate=1e12), scaled=False)
     fit = train(*case, protocol, seed=3)

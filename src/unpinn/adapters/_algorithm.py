@@ -5,76 +5,34 @@ Nothing here knows the framework. What it has to provide is a `Subject`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import Any, Protocol, runtime_checkable
-
-import numpy as np
+from typing import Any
 
 from unpinn._errors import UserError
+from unpinn.adapters._attempt import Attempt, Trial
+from unpinn.adapters._comparison import check_trained, compare_snapshots, is_finite
 from unpinn.adapters._records import Snapshot, Unlearned
-from unpinn.training import Partition, Pruning, Status
-from unpinn.unlearning import Evidence, Prunable, Recipe, fit_mixture, log_densities, prune
-
-# Mean change of the readings' weights below which the partition has settled.
-_SETTLED = 0.003
-# A model that is no better than a constant may still be right about a share of the readings,
-# where the others lie far off to one side; then its smallest misfits are much smaller.
-_BEST_QUARTER = 0.5
+from unpinn.adapters._subject import Subject
+from unpinn.training import Partition, Status
+from unpinn.unlearning import Evidence, Recipe
 
 
-@runtime_checkable
-class Subject(Protocol):
-    """A trained model with its readings, as the algorithm sees it."""
+@dataclass(eq=False)
+class _Search:
+    """What has been tried so far.
 
-    points: np.ndarray
-    values: np.ndarray
+    Arguments:
+        best: what is to be matched: the given model until something is accepted.
+        last: the latest attempt, accepted or not.
+        tried: every attempt, for the record.
+        spent: seconds.
+    """
 
-    def look(self) -> Snapshot:
-        """What the model says now."""
-        ...
-
-    def prunable(self, retained: np.ndarray) -> Prunable:
-        """The network with its hidden layers found."""
-        ...
-
-    def layer_names(self) -> tuple[str, ...]:
-        """The names of the layers that can be pruned."""
-        ...
-
-    def adopt(self, smaller: Any) -> str:
-        """Go on with the pruned network, without its dead neurons; says how far that went."""
-        ...
-
-    def tune(self, partition: Partition, recipe: Recipe, later: bool) -> Status:
-        """Fine-tune with each reading counting as the partition says.
-
-        Arguments:
-            partition: with the readings' weights and the estimated noise.
-            recipe: how.
-            later: whether this is a further round, which starts from a tuned network.
-        """
-        ...
-
-    def restore(self) -> None:
-        """Go back to the model as it was given."""
-        ...
-
-    def module(self) -> Any:
-        """The network as it is now."""
-        ...
-
-
-@dataclass
-class _Progress:
-    """What has happened so far."""
-
-    now: Snapshot
-    partition: Partition
-    pruning: Pruning | None = None
-    compaction: str = "nothing was pruned"
-    tuned: Status = field(default_factory=lambda: Status("finished", "nothing was fine-tuned"))
-    seconds: dict[str, float] = field(default_factory=lambda: {"prune": 0.0, "tune": 0.0})
+    best: Attempt
+    last: Attempt
+    tried: list[dict[str, Any]] = field(default_factory=list)
+    spent: dict[str, float] = field(default_factory=lambda: {"prune": 0.0, "tune": 0.0})
 
 
 def run_algorithm(
@@ -103,99 +61,81 @@ def run_algorithm(
         )
     if partition is not None:
         # Nothing will be learnt about the readings on the way, so all rounds are one.
-        recipe = recipe.scaled_to(float(recipe.rounds)).once()
-    found = partition or recipe.rule(before.scores(recipe.residual_weight))
-    done = _Progress(before, found)
+        longer = recipe.scaled_to(float(recipe.rounds))
+        recipe = replace(longer, later=recipe.later or recipe.stages).once()
+    given = Attempt(before, partition or recipe.rule(before.scores(recipe.residual_weight)))
+    if partition is None and recipe.accept and not given.partition.suspect.any():
+        subject.restore()
+        return _result(subject, recipe, before, _Search(_kept(given, given.partition.rule), given))
     try:
-        if partition is None and recipe.accept and not found.suspect.any():
+        search = _searched(subject, recipe, given, partition is not None, seed)
+        if search.best.rounds:
+            subject.bring_back(search.best.kept)
+        else:
             subject.restore()
-            return _result(subject, recipe, before, done, before, _kept(found.rule), None)
-        _rounds(subject, recipe, done, seed)
     except BaseException:
         subject.restore()
         raise
-    after, status, evidence = _judged(subject, recipe, before, done)
-    return _result(subject, recipe, before, done, after, status, evidence)
+    judged = search.last if search.best.rounds == 0 else search.best
+    evidence = compare_snapshots(before, judged.now)
+    return _result(subject, recipe, before, _named(search, recipe), evidence)
+
+
+def _searched(subject: Subject, recipe: Recipe, given: Attempt, held: bool, seed: int) -> _Search:
+    """Try in turn what the recipe says, until neurons have been removed without harm."""
+    search, start = _Search(given, given), subject.keep()
+    for attempt in recipe.attempts():
+        begun = perf_counter()
+        subject.bring_back(start)
+        trial = Trial(subject, attempt, given.partition, held, seed, search.spent)
+        search.last = found = trial.run(given.now)
+        accepted = is_finite(found.now, subject.values)
+        if recipe.accept:
+            accepted = compare_snapshots(search.best.now, found.now).accepts
+        search.tried.append(_told(found, accepted, perf_counter() - begun))
+        if accepted:
+            search.best = found
+            if attempt.schedule is not None:
+                break
+    return search
+
+
+def _told(found: Attempt, accepted: bool, seconds: float) -> dict[str, Any]:
+    """An attempt, for the record."""
+    return {
+        "accepted": accepted,
+        "rounds": found.rounds,
+        "stiffened": found.stiffened,
+        "seconds": seconds,
+        "neurons": None if found.pruning is None else list(found.pruning.after),
+        "unknowns": dict(found.now.unknowns),
+    }
+
+
+def _named(search: _Search, recipe: Recipe) -> _Search:
+    """With a sentence for why the best is what it is."""
+    best = search.best
+    if best.rounds == 0:
+        diverged = not is_finite(search.last.now, best.now.misfits)
+        why = "unlearning made readings and residual agree less well"
+        return replace(search, best=_kept(best, "fine-tuning diverged" if diverged else why))
+    if best.pruning is None and recipe.schedule is not None:
+        why = f"{best.status.reason}; with fewer neurons readings and residual agreed less well"
+        return replace(search, best=replace(best, status=Status(best.status.code, why)))
+    return search
+
+
+def _kept(given: Attempt, why: str) -> Attempt:
+    return replace(given, status=Status("kept", f"{why}, so the model was kept"))
 
 
 def _result(
-    subject: Subject, recipe: Recipe, before: Snapshot, done: _Progress, after: Snapshot,
-    status: Status, evidence: Evidence | None,
+    subject: Subject, recipe: Recipe, before: Snapshot, search: _Search,
+    evidence: Evidence | None = None,
 ) -> Unlearned:  # fmt: skip
+    best = search.best
     return Unlearned(
-        subject.module(), subject.points, subject.values, done.partition, done.pruning, before,
-        after, evidence, subject.layer_names() if done.pruning else (), done.compaction, status,
-        recipe.name, done.seconds,
+        subject.module(), subject.points, subject.values, best.partition, best.pruning, before,
+        best.now, evidence, subject.layer_names() if best.pruning else (), best.compaction,
+        best.status, recipe.name, search.spent, search.tried,
     )  # fmt: skip
-
-
-def check_trained(misfits: np.ndarray, values: np.ndarray) -> None:
-    """Refuse a model that tells the readings no better than a constant would."""
-    constant = values - np.nanmedian(values, axis=0)
-    centred = values - np.nanmean(values, axis=0)
-    if np.nansum(misfits**2) < np.nansum(centred**2):
-        return
-    mine, theirs = (np.nanquantile(np.abs(part), 0.25) for part in (misfits, constant))
-    if not mine < _BEST_QUARTER * theirs:
-        raise UserError(
-            "the model explains the readings no better than a constant does, so it cannot tell "
-            "good from bad ones; train it first, or pass untrained=True if it is as it should be"
-        )
-
-
-def compare_snapshots(before: Snapshot, after: Snapshot) -> Evidence:
-    """How likely the readings are under each one's own noise, and how well the equations hold."""
-    first, second = (
-        log_densities(s.misfits, fit_mixture(s.misfits).noise) for s in (before, after)
-    )
-    difference = second - first
-    count = len(difference)
-    error = float(difference.std(ddof=1) / np.sqrt(count)) if count > 1 else float("inf")
-    return Evidence(
-        float(difference.mean()), error, before.fresh_residual, after.fresh_residual, False, count
-    )
-
-
-def _kept(why: str) -> Status:
-    return Status("kept", f"{why}, so the model was kept")
-
-
-def _rounds(subject: Subject, recipe: Recipe, done: _Progress, seed: int) -> None:
-    for number in range(recipe.rounds):
-        start = perf_counter()
-        if number > 0:
-            found = recipe.rule(done.now.scores(recipe.residual_weight))
-            if np.mean(np.abs(found.weight - done.partition.weight)) < _SETTLED:
-                break
-            done.partition = found
-        if recipe.schedule is not None and done.pruning is None:
-            whole = subject.prunable(done.partition.retained)
-            smaller, done.pruning = prune(whole, done.partition, recipe.schedule, seed)
-            done.compaction = subject.adopt(smaller)
-        pruned = perf_counter()
-        done.tuned = subject.tune(done.partition, recipe, later=number > 0)
-        done.now = subject.look()
-        done.seconds["prune"] += pruned - start
-        done.seconds["tune"] += perf_counter() - pruned
-        if not _finite(done.now, subject.values):
-            break
-
-
-def _finite(now: Snapshot, values: np.ndarray) -> bool:
-    """Whether a model still gives numbers wherever something was read."""
-    seen = np.isfinite(values)
-    return bool(np.isfinite(now.residuals).all() and np.isfinite(now.misfits[seen]).all())
-
-
-def _judged(subject: Subject, recipe: Recipe, before: Snapshot, done: _Progress):
-    """The tuned model, or the one that was given where the evidence says that harm was done."""
-    if not _finite(done.now, subject.values):
-        subject.restore()
-        lost, count = float("-inf"), len(subject.values)
-        nothing = Evidence(lost, 0.0, before.fresh_residual, float("inf"), False, count)
-        return before, _kept("fine-tuning diverged"), nothing
-    evidence = compare_snapshots(before, done.now)
-    if recipe.accept and not evidence.accepts:
-        subject.restore()
-        return before, _kept("unlearning made readings and residual agree less well"), evidence
-    return done.now, done.tuned, evidence

@@ -56,7 +56,8 @@ class Unlearned:
         compaction: whether removed neurons are physically gone, and if not, why.
         status: whether the cleaned model was taken.
         recipe: the recipe's name.
-        seconds: what partition and pruning, and what the fine-tuning took.
+        seconds: what pruning and what fine-tuning took in all attempts.
+        tried: the attempts in turn: whether each was accepted, and what it gave.
     """
 
     module: Any
@@ -72,6 +73,7 @@ class Unlearned:
     status: Status
     recipe: str
     seconds: dict[str, float] = field(default_factory=dict)
+    tried: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def unknowns(self) -> dict[str, float]:
@@ -110,6 +112,7 @@ class Unlearned:
             "compaction": self.compaction,
             "evidence": self._evidence(),
             "seconds": self.seconds,
+            "tried": self.tried,
         }
 
     def suspects_table(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from unpinn.problem import Observations, Problem
 from unpinn.readings import load_problem_file
 from unpinn.runs._configuration import Configuration
+from unpinn.runs._trust import remember
 from unpinn.training import BUDGETS, Protocol, paper_inversion, recommended
 from unpinn.unlearning import Recipe, default_recipe, paper_recipe
 
@@ -85,6 +87,7 @@ def _posed_benchmark(configuration: Configuration) -> Posed:
 
 def _posed_file(configuration: Configuration) -> Posed:
     stated = load_problem_file(configuration.problem)
+    remember(Path(configuration.problem))
     observations, report = stated.read_data(configuration.data)
     protocol = stated.protocol or recommended(stated.problem, observations)
     recipe = stated.recipe or default_recipe()

@@ -9,13 +9,13 @@ from unpinn._errors import UserError
 from unpinn.problem import Problem
 from unpinn.readings import load_problem_file
 from unpinn.runs._execute import read_configuration
+from unpinn.runs._trust import remembered
 
 
 def problem_of_run(directory: Any, problem_file: Any = None) -> Problem | None:
     """What a run in a directory is a run of; None for a benchmark, which is found by its name.
 
-    A problem file is code: it is run only where the user names it, or where it is still at the
-    place from which the user ran it.
+    A problem file is code: it is run only where the user names it, or has run the same text before.
 
     Arguments:
         directory: where the run was written.
@@ -33,5 +33,10 @@ def problem_of_run(directory: Any, problem_file: Any = None) -> Problem | None:
     if not path.is_file():
         raise UserError(
             f"the problem file {path} is not there any more; say where it is now with --problem"
+        )
+    if problem_file is None and not remembered(path):
+        raise UserError(
+            f"the problem file {path} is Python code that you have not run yet as it is; look at "
+            "it, and name it with --problem to run it"
         )
     return load_problem_file(path).problem

@@ -189,8 +189,7 @@ class _StageRun:
                     # the state it began from was none to keep; L-BFGS has seen what it accepts.
                     unseen = not hasattr(state, "value") and _hopeless(rows[:1], start)
                     state = (before if unseen else good)[0]
-                    kept = f"diverged after epoch {stage.done(state)}; kept that state"
-                    note.update(diverged=True, reason=kept)
+                    note.update(_diverged(stage.done(state)))
                     break
                 before, good = good, (state, history)
                 self._tell(stage, state, columns, rows, clock)
@@ -199,6 +198,13 @@ class _StageRun:
                     break
                 if self.checkpoint is not None and self.checkpoint.due():
                     keep(*good)
+            else:
+                # For the same reason nobody has seen what Adam's last step led to.
+                seen = hasattr(state, "value")
+                rows = () if seen else stage.advance(objective, template, state, 1, key)[1]
+                if _hopeless(np.asarray(rows, np.float64), start):
+                    state = before[0]
+                    note.update(_diverged(stage.done(state)))
         except KeyboardInterrupt:
             keep(*good)
             raise
@@ -256,6 +262,10 @@ class _Clock:
         key = f"{self._name}.{what}"
         self._seconds[key] = self._seconds.get(key, 0.0) + passed
         self._seconds["total"] = self._seconds.get("total", 0.0) + passed
+
+
+def _diverged(epoch: int) -> dict[str, Any]:
+    return {"diverged": True, "reason": f"diverged after epoch {epoch}; kept that state"}
 
 
 def _first_total(history: History) -> float | None:

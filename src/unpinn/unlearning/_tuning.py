@@ -10,15 +10,9 @@ import numpy as np
 
 from unpinn.network import Model
 from unpinn.training import Fit, Partition, Pruning, Status, Watcher, reading_units, train
-from unpinn.unlearning._evidence import compare_evidence, fresh_residual
+from unpinn.unlearning._evidence import Evidence, compare_evidence, fresh_residual
 from unpinn.unlearning._recipe import Recipe
-
-# The least and the largest weight of the equations that an estimated noise may call for. A freshly
-# pruned network that is held to the equations more firmly than its baseline was would rather give
-# up the readings, where a trivial solution is at hand.
-_PHYSICS = (1e-4, 1.0)
-# How many fine-tunings may follow once the partition has settled.
-_REFINEMENTS = 10
+from unpinn.unlearning._refinement import equations_weight, refine
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,39 +72,32 @@ class Tuning:
             return {}
         units = reading_units(fit.model, fit.observations) / (partition.noise.factors or 1.0)
         relative = partition.noise.low / float(np.sqrt(np.mean(units**2)))
-        return {"equations": stiffness * float(np.clip((relative / tolerance) ** 2, *_PHYSICS))}
+        return {"equations": stiffness * equations_weight(relative, tolerance)}
 
     def refined(self, current: Fit, look: Callable[[Fit], Partition]) -> Fit:
         """Go on as long as it pays, and raise the equations' weight step by step.
-
-        The true fields satisfy the equations exactly, so their weight has no best value but as
-        much as the optimiser can follow; started from a network that is already close, it can
-        follow further. While the readings' likelihood still rises, the weight stays as it is; where
-        it has settled, the weight is raised. A step after which the likelihood has fallen beyond
-        chance is thrown away, and is the last.
 
         Arguments:
             current: a fine-tuned fit.
             look: finds a fit's partition.
         """
-        factor, scales = self.recipe.stiffening, self.fit.details.get("scales") or {}
-        if factor is None or self.recipe.tolerance is None:
+        if self.recipe.stiffening is None or self.recipe.tolerance is None:
             return current
-        spent, raised, rising = current.seconds["total"], 0, True
-        for number in range(1, _REFINEMENTS + 1):
-            if not rising:
-                if fresh_residual(current, scales) < self.recipe.firm:
-                    break
-                raised += 1
-            next_one = self(
-                current, current.model, look(current), current.pruning, f"refinement{number}",
-                factor**raised,
-            )  # fmt: skip
-            spent += next_one.seconds["total"] - current.seconds["total"]
-            evidence = compare_evidence(current, next_one)
-            if not next_one.status.good or not evidence.accepts:
-                raised -= not rising
-                break
-            current, rising = next_one, evidence.rises
-        seconds = {**current.seconds, "total": spent}
-        return replace(current, seconds=seconds).with_details(stiffened=raised)
+        scales, spent = self.fit.details.get("scales") or {}, current.seconds["total"]
+
+        def step(fit: Fit, number: int, factor: float) -> Fit:
+            nonlocal spent
+            name = f"refinement{number}"
+            found = self(fit, fit.model, look(fit), fit.pruning, name, factor)
+            # What is thrown away has taken its time all the same.
+            spent += found.seconds["total"] - fit.seconds["total"]
+            return found
+
+        def judge(fit: Fit, found: Fit) -> Evidence | None:
+            return compare_evidence(fit, found) if found.status.good else None
+
+        best, raised = refine(
+            current, self.recipe, step, judge, lambda fit: fresh_residual(fit, scales)
+        )
+        seconds = {**best.seconds, "total": spent}
+        return replace(best, seconds=seconds).with_details(stiffened=raised)

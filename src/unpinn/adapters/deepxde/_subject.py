@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,8 @@ from deepxde import utils
 
 from unpinn._errors import UserError
 from unpinn.adapters._records import Snapshot
-from unpinn.adapters.deepxde._optimiser import Optimiser
+from unpinn.adapters._subject import takes_stiffness
+from unpinn.adapters.deepxde._optimiser import Optimiser, at_most, follow
 from unpinn.adapters.deepxde._readings import Readings, weighted
 from unpinn.adapters.torch._checks import check_hidden, in_sizes, residual_columns
 from unpinn.adapters.torch._compaction import compacted
@@ -24,7 +26,8 @@ from unpinn.adapters.torch._structure import HiddenLayer, find_layers
 from unpinn.training import Partition, Status
 from unpinn.unlearning import Recipe
 
-Train = Callable[[Any], Any]
+# Of a model and, if it wants it, the factor `stiffness`.
+Train = Callable[..., Any]
 
 _FRESH_POINTS = 512
 
@@ -36,7 +39,7 @@ class Wishes:
     Arguments:
         unknowns: the unknown numbers, by name.
         layers: names of the layers to prune.
-        iterations: of each round's fine-tuning.
+        iterations: of each fine-tuning; as long as the recipe's stages where None.
         sizes: what each component of the residual is divided by.
         callbacks: of the fine-tuning.
         train: fine-tuning of the user's own.
@@ -45,11 +48,28 @@ class Wishes:
 
     unknowns: Mapping[str, torch.Tensor]
     layers: Sequence[str] | None
-    iterations: int
+    iterations: int | None
     sizes: tuple[float, ...]
     callbacks: Sequence[Any] | None
     train: Train | None
     verbose: int
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """A moment of a model.
+
+    Arguments:
+        parts: the model, its records and its data, each with its entries then.
+        weights: of the network that it had.
+        numbers: the unknown numbers with their values.
+        optimiser: the optimiser that it had.
+    """
+
+    parts: list[tuple[Any, dict[str, Any]]]
+    weights: dict[str, torch.Tensor]
+    numbers: list[tuple[torch.Tensor, torch.Tensor]]
+    optimiser: Optimiser
 
 
 class DeepXDESubject:
@@ -58,17 +78,13 @@ class DeepXDESubject:
     def __init__(self, model: Any, readings: Readings, wishes: Wishes, recipe: Recipe):
         self.model, self.readings, self.wishes = model, readings, wishes
         self.points, self.values = readings.points, readings.values
-        # A training of the user's own may compile anew, which replaces more than the optimiser.
-        self.given = dict(vars(model))
-        self.records = [(part, _copied(part)) for part in (model.train_state, model.losshistory)]
-        self.net, self.bcs = model.net, model.data.bcs
-        self.optimiser = Optimiser(model)
-        self.first = {n: v.detach().clone() for n, v in wishes.unknowns.items()}
-        self.weights = copy.deepcopy(model.net.state_dict())
+        self.bcs = list(model.data.bcs)
+        self.equations = 1
+        self.given = self.keep()
         self.layers: tuple[HiddenLayer, ...] = ()
         if recipe.schedule is not None:
-            self.layers = find_layers(self.net, self._inputs(self.points), _forward, wishes.layers)
-            check_hidden(self.net, self.layers)
+            self.layers = find_layers(model.net, self._inputs(self.points), _forward, wishes.layers)
+            check_hidden(model.net, self.layers)
 
     def look(self) -> Snapshot:
         """Misfits and residuals of the model as it is now."""
@@ -94,11 +110,11 @@ class DeepXDESubject:
     def adopt(self, smaller: TorchPrunable) -> str:
         """Put the smaller network into the model and tell its optimiser."""
         result = compacted(smaller)
-        self.optimiser.follow(self.net, result.module)
+        follow(self.model.opt, self.model.net, result.module)
         self.model.net = result.module
         return result.told
 
-    def tune(self, partition: Partition, recipe: Recipe, later: bool) -> Status:
+    def tune(self, partition: Partition, recipe: Recipe, later: bool, stiffness: float) -> Status:
         """Weigh the observations and train on, by the model itself."""
         weight = partition.weight
         mean = self.readings.mean_weight(weight)
@@ -107,28 +123,50 @@ class DeepXDESubject:
         }
         self.model.data.bcs = [own.get(id(bc), bc) for bc in self.bcs]
         if self.wishes.train is not None:
-            self.wishes.train(self.model)
+            more = {"stiffness": stiffness} if self.stiffens() else {}
+            self.wishes.train(self.model, **more)
             return Status("finished", "fine-tuned by the function that was passed")
-        with self.optimiser.at_most(self.wishes.iterations):
+        length = self.wishes.iterations
+        if length is None:
+            stages = recipe.later if later and recipe.later is not None else recipe.stages
+            length = sum(stage.length for stage in stages)
+        with at_most(self.model, length), stiffer(self.model, self.equations, stiffness):
             self.model.train(
-                iterations=self.wishes.iterations, disregard_previous_best=True,
-                display_every=max(1, self.wishes.iterations), callbacks=self.wishes.callbacks,
-                verbose=self.wishes.verbose,
+                iterations=length, disregard_previous_best=True, display_every=max(1, length),
+                callbacks=self.wishes.callbacks, verbose=self.wishes.verbose,
             )  # fmt: skip
         name = self.model.opt_name if isinstance(self.model.opt_name, str) else "its optimiser"
         return Status("finished", f"the model trained on with {name}")
 
+    def stiffens(self) -> bool:
+        """`model.train` does, the user's own training where it has an argument for it."""
+        return self.wishes.train is None or takes_stiffness(self.wishes.train)
+
+    def keep(self) -> Kept:
+        """The model with its network, conditions, unknowns, optimiser and records."""
+        model = self.model
+        parts = (model, model.train_state, model.losshistory, model.data)
+        numbers = [*self.wishes.unknowns.values(), *model.external_trainable_variables]
+        return Kept(
+            [(part, _entries(part)) for part in parts],
+            copy.deepcopy(model.net.state_dict()),
+            [(number, number.detach().clone()) for number in numbers],
+            Optimiser(model),
+        )
+
+    def bring_back(self, kept: Kept) -> None:
+        """The model as it was then."""
+        for part, entries in kept.parts:
+            vars(part).update(_with_own_lists(entries))
+        self.model.net.load_state_dict(kept.weights)
+        with torch.no_grad():
+            for number, value in kept.numbers:
+                number.copy_(value)
+        kept.optimiser.restore()
+
     def restore(self) -> None:
         """The model as it was given."""
-        vars(self.model).update(self.given)
-        for part, were in self.records:
-            vars(part).update(were)
-        self.model.data.bcs = self.bcs
-        self.net.load_state_dict(self.weights)
-        with torch.no_grad():
-            for name, variable in self.wishes.unknowns.items():
-                variable.copy_(self.first[name])
-        self.optimiser.restore()
+        self.bring_back(self.given)
 
     def module(self) -> torch.nn.Module:
         """The network as it is now."""
@@ -153,7 +191,9 @@ class DeepXDESubject:
         pde = self.model.data.pde
         given = (outputs, self.model.net) if dde.config.autodiff == "forward" else outputs
         extra = (self.model.net.auxiliary_vars,) if utils.get_num_args(pde) == 3 else ()
-        columns = residual_columns(pde(inputs, given, *extra), len(points))
+        found = pde(inputs, given, *extra)
+        self.equations = len(found) if isinstance(found, (list, tuple)) else 1
+        columns = residual_columns(found, len(points))
         dde.grad.clear()
         return in_sizes(columns, self.wishes.sizes).detach().cpu().numpy().astype(np.float64)
 
@@ -167,9 +207,34 @@ class DeepXDESubject:
             np.random.set_state(state)
 
 
-def _copied(record: Any) -> dict[str, Any]:
-    """A record's entries, with lists that do not grow with it."""
-    return {n: list(v) if isinstance(v, list) else v for n, v in vars(record).items()}
+def _entries(part: Any) -> dict[str, Any]:
+    return _with_own_lists(vars(part))
+
+
+def _with_own_lists(entries: dict[str, Any]) -> dict[str, Any]:
+    """An object's entries, with lists that do not grow with it."""
+    return {n: list(v) if isinstance(v, list) else v for n, v in entries.items()}
+
+
+@contextmanager
+def stiffer(model: Any, equations: int, factor: float) -> Iterator[None]:
+    """Let the equations count more for a while; the user's own weights stay in proportion.
+
+    Arguments:
+        model: whose losses are the equations' and then the conditions'.
+        equations: how many of them are equations'.
+        factor: by how much.
+    """
+    own = model.loss_weights
+    if factor != 1.0:
+        count = equations + len(model.data.bcs)
+        weights = np.array(np.broadcast_to(1.0 if own is None else np.asarray(own), count), float)
+        weights[:equations] *= factor
+        model.loss_weights = weights.tolist()
+    try:
+        yield
+    finally:
+        model.loss_weights = own
 
 
 def _forward(net: torch.nn.Module, points: torch.Tensor) -> torch.Tensor:

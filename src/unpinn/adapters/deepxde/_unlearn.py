@@ -33,7 +33,7 @@ def unlearn(
     iterations: int | None = None,
     sizes: float | int | Sequence[float | int] = 1.0,
     callbacks: Sequence[Any] | None = None,
-    train: Callable[[Any], Any] | None = None,
+    train: Callable[..., Any] | None = None,
     partition: Partition | None = None,
     seed: int = 0,
     untrained: bool = False,
@@ -72,12 +72,10 @@ def unlearn(
     check_unknowns(named, model.net)
     readings = gather(find_observations(model.data, observations))
     check_readings(readings.points, readings.values)
-    length = sum(stage.length for stage in recipe.stages) if iterations is None else iterations
-    if length < 0:
-        raise UserError(f"fine-tuning needs iterations of zero or more, not {length}")
-    wishes = Wishes(
-        named, layers, length, equation_sizes(sizes), callbacks, train, verbose
-    )  # fmt: skip
+    if iterations is not None and iterations < 0:
+        raise UserError(f"fine-tuning needs iterations of zero or more, not {iterations}")
+    sized = equation_sizes(sizes)
+    wishes = Wishes(named, layers, iterations, sized, callbacks, train, verbose)
     subject = DeepXDESubject(model, readings, wishes, recipe)
     return run_algorithm(subject, recipe, partition, seed, untrained)
 

@@ -12,6 +12,7 @@ import torch
 
 from unpinn._errors import UserError
 from unpinn.adapters._records import Snapshot
+from unpinn.adapters._subject import takes_stiffness
 from unpinn.adapters.torch._checks import as_tensor, check_hidden, in_sizes, residual_columns
 from unpinn.adapters.torch._compaction import compacted
 from unpinn.adapters.torch._probe import Forward, evaluate, evaluating
@@ -28,7 +29,8 @@ from unpinn.adapters.torch._tuning import (
 from unpinn.training import Partition, Status
 from unpinn.unlearning import Recipe
 
-Train = Callable[[torch.nn.Module, torch.Tensor], Any]
+# Of a module, the readings' weights and, if it wants it, the factor `stiffness`.
+Train = Callable[..., Any]
 
 _FRESH_POINTS = 512
 
@@ -60,6 +62,19 @@ class Parts:
     train: Train | None
 
 
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """A moment of a subject: modules are never trained where they are, numbers outside them are.
+
+    Arguments:
+        module: the module then.
+        unknowns: the values of the unknowns that were passed.
+    """
+
+    module: torch.nn.Module
+    unknowns: dict[str, torch.Tensor]
+
+
 class TorchSubject:
     """The module as it is now; the one that was given is never changed."""
 
@@ -68,13 +83,13 @@ class TorchSubject:
         recipe: Recipe,
     ):  # fmt: skip
         self.points, self.values = points, values
-        self.given, self.parts = module, parts
+        self.parts, self.now = parts, module
+        self.given = self.keep()
         self.places = as_tensor(points, module)
         self.now = _copied(module)
         # An unknown that is part of the module is copied with it, so it is known by its name.
         inside = {id(p): name for name, p in module.named_parameters()}
         self.names = {n: inside.get(id(t)) for n, t in parts.unknowns.items()}
-        self.first = {n: t.detach().clone() for n, t in parts.unknowns.items()}
         self.layers: tuple[HiddenLayer, ...] = ()
         if recipe.schedule is not None:
             self.layers = find_layers(module, self.places, parts.forward, parts.layers)
@@ -105,11 +120,14 @@ class TorchSubject:
         self.now = result.module
         return result.told
 
-    def tune(self, partition: Partition, recipe: Recipe, later: bool) -> Status:
+    def tune(self, partition: Partition, recipe: Recipe, later: bool, stiffness: float) -> Status:
         """Fine-tune by the recipe's stages, or by the user's own function."""
+        # What was kept earlier is this very module, so it is a copy that is trained.
+        self.now = _copied(self.now)
         counts = as_tensor(partition.weight, self.now)
         if self.parts.train is not None:
-            trained = self.parts.train(self.now, counts)
+            more = {"stiffness": stiffness} if self.stiffens() else {}
+            trained = self.parts.train(self.now, counts, **more)
             if isinstance(trained, torch.nn.Module):
                 self.now = trained
             return Status("finished", "fine-tuned by the function that was passed")
@@ -122,15 +140,27 @@ class TorchSubject:
         outside = [t for n, t in self.parts.unknowns.items() if self.names[n] is None]
         parameters = [*self.now.parameters(), *outside]
         stages = recipe.later if later and recipe.later is not None else recipe.stages
-        weights = {**recipe.weights, **physics_weight(partition, recipe)}
+        weights = {**recipe.weights, **physics_weight(partition, recipe, stiffness)}
         return tune(self.now, loss, stages, weights, parameters)
+
+    def stiffens(self) -> bool:
+        """The default fine-tuning does, the user's own one where it has an argument for it."""
+        return self.parts.train is None or takes_stiffness(self.parts.train)
+
+    def keep(self) -> Kept:
+        """The module and the unknowns outside it."""
+        return Kept(self.now, {n: t.detach().clone() for n, t in self.parts.unknowns.items()})
+
+    def bring_back(self, kept: Kept) -> None:
+        """The module and the unknowns' values then."""
+        self.now = kept.module
+        with torch.no_grad():
+            for name, tensor in self.parts.unknowns.items():
+                tensor.copy_(kept.unknowns[name])
 
     def restore(self) -> None:
         """The module that was given, and the unknowns' values then."""
-        self.now = self.given
-        with torch.no_grad():
-            for name, tensor in self.parts.unknowns.items():
-                tensor.copy_(self.first[name])
+        self.bring_back(self.given)
 
     def module(self) -> torch.nn.Module:
         """The module as it is now."""

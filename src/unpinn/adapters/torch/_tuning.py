@@ -15,6 +15,7 @@ from unpinn._errors import UserError
 from unpinn.adapters.torch._probe import Forward
 from unpinn.training import Adam, Lbfgs, Partition, Status
 from unpinn.unlearning import Recipe
+from unpinn.unlearning._refinement import equations_weight
 
 Residual = Callable[[torch.nn.Module, torch.Tensor], torch.Tensor]
 Conditions = Callable[[torch.nn.Module], torch.Tensor]
@@ -63,11 +64,20 @@ class Loss:
         return total
 
 
-def physics_weight(partition: Partition, recipe: Recipe) -> dict[str, float]:
-    """The equations' weight that the estimated noise of good readings calls for."""
-    if recipe.tolerance is None or partition.noise is None:
+def physics_weight(partition: Partition, recipe: Recipe, stiffness: float) -> dict[str, float]:
+    """The equations' weight that the estimated noise of good readings calls for.
+
+    Arguments:
+        partition: with the noise.
+        recipe: with the tolerance.
+        stiffness: a factor.
+    """
+    noise = partition.noise
+    if recipe.tolerance is None or noise is None:
         return {}
-    return {"equations": float(np.clip((partition.noise.low / recipe.tolerance) ** 2, 1e-4, 100.0))}
+    units = 1.0 / np.asarray(noise.factors or 1.0)
+    level = noise.low / float(np.sqrt(np.mean(units**2)))
+    return {"equations": stiffness * equations_weight(level, recipe.tolerance)}
 
 
 def data_weights(values: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:

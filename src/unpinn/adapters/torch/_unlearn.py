@@ -66,7 +66,8 @@ def unlearn(
         sizes: how large the terms of each equation are; residuals are divided by it in the score
             and in fine-tuning, so that they mean the same whatever the units.
         layers: names of the linear layers to prune, as in `module.named_modules()`.
-        train: fine-tuning of your own, given the smaller module and each reading's weight.
+        train: fine-tuning of your own, given a module, each reading's weight and, if it has an
+            argument of that name, `stiffness`, the factor by which to weigh the equations more.
         partition: a partition to use instead of finding one.
         seed: for criteria that draw.
         untrained: do not refuse a module that is no better than a constant.
@@ -85,7 +86,7 @@ def unlearn(
     check_module(module)
     check_trainable(module)
     if train is None:
-        for stage in recipe.stages:
+        for stage in (*recipe.stages, *(recipe.later or ())):
             check_stage(stage)
     where, read = as_matrix(points, "points"), as_matrix(values, "values")
     check_readings(where, read)
