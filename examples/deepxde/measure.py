@@ -16,8 +16,10 @@ from importlib import import_module
 from time import process_time
 
 import numpy as np
-import torch
 from noise import Case
+
+import deepxde as dde  # isort: skip
+import torch
 
 from unpinn.adapters import Unlearned
 from unpinn.adapters.deepxde import unlearn
@@ -37,6 +39,7 @@ class Outcome:
     unlearned: dict[str, float]
     result: Unlearned
     found: float
+    iterations: int
     seconds: float
 
     def lines(self) -> list[str]:
@@ -49,27 +52,44 @@ class Outcome:
         return [
             *out,
             f"{self.result.partition.rule}; bad readings found with AUC {self.found:.3f}",
-            f"neurons {self.result.pruning.before} -> {self.result.pruning.after}, "
-            f"{self.result.status.reason}; {self.seconds:.0f} s of one core",
+            *(f"tried: {told}" for told in self.result.tried),
+            f"{self.result.compaction}; {self.result.status.reason}",
+            f"{self.iterations} iterations of unlearning; {self.seconds:.0f} s of one core",
         ]
 
 
 def run(build: Callable[[int], Case], seed: int, scale: float = 1.0, rounds: int = 4) -> Outcome:
-    """Train, train on, and unlearn one case."""
+    """Train, unlearn, and train an equal model on for as many iterations as that took."""
     torch.set_num_threads(1)
     began = process_time()
     case = build(seed)
     iterations = max(1, round(scale * case.iterations))
-    more = max(1, iterations // rounds)
+    more = max(1, iterations // (2 * rounds))
     train(case, iterations)
     own, before = case.errors(), state(case)
-    train(case, rounds * more)
-    trained_on = case.errors()
-    put_back(case, before)
     recipe = replace(default_recipe(), rounds=rounds)
-    result = unlearn(case.model, recipe, unknowns=case.unknowns, iterations=more, seed=seed)
+    counter = Counter()
+    result = unlearn(
+        case.model, recipe, unknowns=case.unknowns, iterations=more, seed=seed, callbacks=[counter]
+    )
+    unlearned = case.errors()
+    other = build(seed)
+    put_back(other, before)
+    train(other, counter.epochs)
     found = detection(result.partition.score, case.is_bad).auc
-    return Outcome(own, trained_on, case.errors(), result, found, process_time() - began)
+    seconds = process_time() - began
+    return Outcome(own, other.errors(), unlearned, result, found, counter.epochs, seconds)
+
+
+class Counter(dde.callbacks.Callback):
+    """Counts iterations, those of attempts that were given up too."""
+
+    def __init__(self):
+        super().__init__()
+        self.epochs = 0
+
+    def on_epoch_end(self):
+        self.epochs += 1
 
 
 def train(case: Case, iterations: int) -> None:

@@ -24,7 +24,8 @@ from unpinn.unlearning import ByMixture, ByShare, Recipe, Schedule, default_reci
 
 from .conftest import RATE, System, exact  # noqa: E402
 
-SHORT = replace(default_recipe().scaled_to(0.2), rounds=2)
+# No further fine-tunings, which have tests of their own.
+SHORT = replace(default_recipe().scaled_to(0.2), rounds=2, stiffening=None)
 BRIEF = Recipe("brief", ByShare(0.5), Schedule(fraction=0.2, steps=2), (Adam(epochs=3),))
 GRID = torch.linspace(0, 2, 40, dtype=torch.float64)[:, None]
 

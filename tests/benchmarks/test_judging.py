@@ -84,6 +84,20 @@ def test_a_constant_in_the_pressure_counts_raw_but_not_shifted(name, bench_of):
     assert found["l2re"] < 1e-12
 
 
+def test_a_function_of_time_in_the_pressure_counts_but_not_where_every_time_has_its_own_mean(
+    bench_of,
+):
+    bench = bench_of("nsinv")
+
+    def drifting(points):
+        truth = bench.truth(points)
+        return {**truth, "p": truth["p"] + np.sin(points[:, 2])}
+
+    found = bench.evaluate(drifting, bench.true_scalars)
+    assert found["fields"]["p_shifted"]["l2re"] == found["l2re"] > 1
+    assert found["fields"]["p_shifted_at_t"]["l2re"] < 1e-12
+
+
 def test_velocity_is_judged_as_one_vector(bench_of):
     bench = bench_of("stokes")
     truth = bench.grid_truth()

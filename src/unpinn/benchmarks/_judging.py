@@ -33,14 +33,26 @@ class Quantity:
         name: what tables call it.
         of: the fields that are its components, or the unknown number.
         shifted: whether the mean is removed first, for a field that is known up to a constant.
+        at: a coordinate at each of whose values the mean is removed by itself, for a field that is
+            known up to a function of it.
 
-    >>> Quantity("velocity", ("u", "v")).of
-    ('u', 'v')
+    >>> Quantity("velocity", ("u", "v")).label
+    'velocity'
+    >>> Quantity("p", ("p",), shifted=True, at="t").label
+    'p_shifted_at_t'
     """
 
     name: str
     of: tuple[str, ...]
     shifted: bool = False
+    at: str | None = None
+
+    @property
+    def label(self) -> str:
+        """Its key among the errors of fields."""
+        if not self.shifted:
+            return self.name
+        return f"{self.name}_shifted" + ("" if self.at is None else f"_at_{self.at}")
 
 
 def evaluate(benchmark: Benchmark, source: Any, unknowns: Mapping[str, Any] | None) -> dict:
@@ -50,11 +62,16 @@ def evaluate(benchmark: Benchmark, source: Any, unknowns: Mapping[str, Any] | No
     predicted = _predicted(predict, points, tuple(benchmark.exact))
     truth = benchmark.grid_truth()
     numbers = _unknown_errors(benchmark, found)
+    shape = benchmark.test_grid.counts
     fields: dict[str, dict] = {}
     for quantity in _all_quantities(benchmark):
         mine, true = (np.stack([f[n] for n in quantity.of], axis=-1) for f in (predicted, truth))
-        label = f"{quantity.name}_shifted" if quantity.shifted else quantity.name
-        fields[label] = _errors(mine, true, rows, benchmark.test_grid.counts, quantity.shifted)
+        if quantity.shifted:
+            names = list(benchmark.problem.coordinates)
+            groups = None if quantity.at is None else points[:, names.index(quantity.at)]
+            fields[quantity.label] = _shifted_errors(mine, true, rows, shape, groups)
+        else:
+            fields[quantity.label] = _errors(mine, true, rows, shape)
     headline = _of_quantity(benchmark.headline, fields, numbers)
     return {
         "quantity": benchmark.headline.name,
@@ -80,17 +97,19 @@ def _all_quantities(benchmark: Benchmark) -> list[Quantity]:
     ]
 
 
-def _errors(predicted, truth, rows, shape, shifted: bool) -> dict:
+def _errors(predicted, truth, rows, shape) -> dict:
     """Errors over the test rows, and the spectra over the whole grid, which they need."""
-    if shifted:
-        predicted, truth = mean_shifted(predicted, truth)
     found = field_errors(predicted, truth, shape)
+    return found if rows.all() else found | field_errors(predicted[rows], truth[rows])
+
+
+def _shifted_errors(predicted, truth, rows, shape, groups) -> dict:
+    """The same without means; those of the test rows are their own."""
+    found = field_errors(*mean_shifted(predicted, truth, groups=groups), shape)
     if rows.all():
         return found
-    tested, reference = predicted[rows], truth[rows]
-    if shifted:
-        tested, reference = mean_shifted(tested, reference)
-    return found | field_errors(tested, reference)
+    tested = None if groups is None else groups[rows]
+    return found | field_errors(*mean_shifted(predicted[rows], truth[rows], groups=tested))
 
 
 def _of_quantity(quantity: Quantity, fields: dict, numbers: dict) -> dict:
@@ -102,7 +121,7 @@ def _of_quantity(quantity: Quantity, fields: dict, numbers: dict) -> dict:
             "mse": errors["squared"],
             "max_error": errors["absolute"],
         }
-    return fields[f"{quantity.name}_shifted" if quantity.shifted else quantity.name]
+    return fields[quantity.label]
 
 
 def _unknown_errors(benchmark: Benchmark, found: Mapping[str, Any]) -> dict[str, dict]:
