@@ -138,7 +138,7 @@ def test_better_than_the_given_model_is_not_enough():
 
 
 def test_fewer_neurons_go_where_all_of_them_did_harm():
-    subject, result = run(by_width(n20=0.5, n8=0.7, n16=0.5))
+    _, result = run(by_width(n20=0.5, n8=0.7, n16=0.5))
     assert [attempt["accepted"] for attempt in result.tried] == [True, False, True]
     assert result.pruning.after == (16,) and result.module == State(0.5, 16, 1)
     assert result.describe()["tried"] == result.tried
@@ -152,7 +152,7 @@ def test_where_fine_tuning_harms_but_pruning_does_not_the_pruned_one_is_taken():
 
 @pytest.mark.parametrize(("worse", "told"), [(1.5, "less well"), (np.nan, "diverged")])
 def test_where_everything_does_harm_the_model_is_as_it_was_given(worse, told):
-    subject, result = run(by_width(n20=worse, n8=worse, n16=worse))
+    _, result = run(by_width(n20=worse, n8=worse, n16=worse))
     assert len(result.tried) == 3 and not any(attempt["accepted"] for attempt in result.tried)
     assert result.status.code == "kept" and told in result.status.reason
     assert result.module == State(1.0) and result.after is result.before
