@@ -36,13 +36,28 @@ def test_its_matrix_contains_the_last_layers(fit):
     with precision.scope("float64"):
         model = precision.cast(fit.model, "float64")
         objective = _laplace._whitened(fit, *_laplace.trusted(fit))
-        whole = _linearised._gram(objective, model)
+        jacobian = np.concatenate(list(_linearised._jacobians(objective, model)))
+        whole = jacobian.T @ jacobian
         phi, rebuild = _linearised._rebuilding(model)
         places = np.asarray(_laplace.numbers(rebuild(jnp.arange(float(phi.size))))).astype(int)
         wanted = _laplace._gram(objective, model)
     found = whole[np.ix_(places, places)]
     np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9 * np.abs(wanted).max())
-    assert len(whole) == _linearised.count_numbers(fit) > len(wanted)
+    assert len(whole) == _linearised._size(fit.model) > len(wanted)
+    assert len(jacobian) == _linearised._rows(objective) == 60 + 16 + 1
+
+
+@pytest.mark.parametrize("shape", [(12, 5), (5, 12), (300, 40), (40, 300)])
+def test_the_small_matrix_gives_the_variances_that_the_large_one_gives(shape):
+    random = np.random.default_rng(0)
+    blocks = list(np.array_split(10 * random.standard_normal(shape), 3))
+    slopes = random.standard_normal((7, shape[1]))
+    both = (_linearised._Tall, _linearised._Wide)
+    tall, wide = (kind.of(iter(blocks), shape[1], 10.0).variance(slopes) for kind in both)
+    np.testing.assert_allclose(wide, tall, rtol=1e-6)
+    whole = np.concatenate(blocks)
+    covariance = np.linalg.inv(whole.T @ whole + 0.01 * np.eye(shape[1]))
+    np.testing.assert_allclose(tall, np.einsum("ni,ij,nj->n", slopes, covariance, slopes))
 
 
 def test_what_may_move_more_is_known_less(fit):
@@ -68,5 +83,7 @@ def test_a_higher_level_is_wider_and_what_cannot_be_is_said(fit, monkeypatch):
     with pytest.raises(UserError, match="a prior above zero"):
         intervals(fit, "linearised", prior=0.0)
     monkeypatch.setattr(_linearised, "MOST_NUMBERS", 10)
+    assert _linearised.within_reach(fit)
+    monkeypatch.setattr(_linearised, "MOST_ENTRIES", 1_000)
     with pytest.raises(UserError, match=r"too many for the method 'linearised'.*'laplace'"):
         intervals(fit, "linearised")

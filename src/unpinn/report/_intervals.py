@@ -15,12 +15,12 @@ def intervals_of(fit: Fit, level: float = 0.9) -> tuple[dict[str, Interval], str
     if fit.observations is None:
         return {}, "No intervals, since there are no readings"
     from unpinn.rivals import intervals
-    from unpinn.rivals._linearised import MOST_NUMBERS, count_numbers
+    from unpinn.rivals._linearised import within_reach
 
     if fit.members is not None:
         found = intervals(fit, "members", level)
         told = f"{level:.0%} intervals from the spread of {found.details['members']} members"
-    elif count_numbers(fit) <= MOST_NUMBERS:
+    elif within_reach(fit):
         found = intervals(fit, "linearised", level)
         told = f"{level:.0%} intervals from the curvature of the loss, which know of no bias"
     else:
