@@ -133,7 +133,7 @@ def _find(table: Table, name: str, told: str | None) -> str | None:
     similar = [column for column in table.columns if split_unit(column)[0] == wanted]
     if len(similar) > 1:
         raise UserError(
-            f"{table.name} has several columns for {name!r} ({', '.join(map(repr, similar))}); say "
+            f"{table.name} has several columns for {name!r} ({_shown(similar, 4)}); say "
             f"which, as in columns={{{name!r}: {similar[0]!r}}}"
         )
     if not similar and told is not None:
@@ -232,11 +232,15 @@ def _refuse_mixed(table: Table, names: Mapping[str, str], conversions, what: str
 
 
 def _columns_of(table: Table) -> str:
-    # What is no header can be one long name.
-    names = [name if len(name) <= 60 else f"{name[:57]}..." for name in table.columns[:20]]
-    shown = ", ".join(map(repr, names))
-    more = f" and {len(table.columns) - 20} more" if len(table.columns) > 20 else ""
-    return f"it has the columns {shown}{more}" if shown else "it has no columns"
+    shown = _shown(table.columns)
+    return f"it has the columns {shown}" if shown else "it has no columns"
+
+
+def _shown(columns: Sequence[str], most: int = 20) -> str:
+    """The first columns' names; what is no header can be one long name, or thousands."""
+    names = [name if len(name) <= 60 else f"{name[:57]}..." for name in columns[:most]]
+    more = f" and {len(columns) - most} more" if len(columns) > most else ""
+    return ", ".join(map(repr, names)) + more
 
 
 def _hint(name: str, known: Sequence[str]) -> str:
