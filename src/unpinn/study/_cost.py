@@ -34,6 +34,8 @@ _MILLISECONDS = {
 _FACTORS = {"dpinn": 1.3, "ensemble": 3.0, "heteroscedastic": 1.2}
 # A pruned network is that much cheaper.
 _PRUNED = 0.25
+# Further fine-tunings, in rounds and in the refinement, as they were counted on five problems.
+_FURTHER = 7
 # Compiling and judging.
 _START = 12.0
 # For a problem that nobody has measured: microseconds a point.
@@ -44,7 +46,6 @@ def cost_of(run: Run, posed: Posed) -> float:
     """Seconds of a run on one core, as far as one can tell before it was ever run."""
     method = method_named(run.configuration.method)
     training = sum(_stage(stage, posed) for stage in posed.protocol.stages)
-    tuning = sum(_stage(stage, posed) for stage in posed.recipe.stages) * posed.recipe.rounds
     if method.name == "bpinn":
         # So many gradients, whatever the budget.
         asked = {**method.options, **run.configuration.options}
@@ -53,8 +54,18 @@ def cost_of(run: Run, posed: Posed) -> float:
         return _START + _stage(Adam(epochs=draws * steps), posed)
     if method.needs_baseline and method.name not in ("rt", "mad"):
         pruned = posed.recipe.schedule is not None and method.name != "ft"
-        return _START + tuning * (_PRUNED if pruned else 1.0)
+        # A pruned network that must not be worse than the whole one is trained beside it.
+        whole = not pruned or posed.recipe.accept
+        return _START + _tuning(posed) * (whole + _PRUNED * pruned)
     return _START + training * _FACTORS.get(method.name, 1.0)
+
+
+def _tuning(posed: Posed) -> float:
+    """Seconds of a whole network's fine-tuning."""
+    recipe, seconds = posed.recipe, lambda stages: sum(_stage(stage, posed) for stage in stages)
+    later = recipe.stages if recipe.later is None else recipe.later
+    further = recipe.rounds - 1 if recipe.stiffening is None else _FURTHER
+    return seconds(recipe.stages) + further * seconds(later)
 
 
 def _stage(stage: Stage, posed: Posed) -> float:
@@ -85,11 +96,16 @@ class Estimate:
 
     @classmethod
     def of(cls, nodes: Iterable[Node], store: Store) -> Estimate:
-        """With what a store tells of runs that are finished."""
-        estimate = cls()
+        """With what a store tells of runs that were finished on this kind of device."""
+        import jax
+
+        estimate, here = cls(), jax.devices()[0].platform
         for node in nodes:
             record = store.record(node.address)
-            if record is not None and isinstance(record.get("wall"), dict):
+            if record is None or not isinstance(record.get("wall"), dict):
+                continue
+            device = (record.get("environment") or {}).get("device", "cpu")
+            if (here == "cpu") == device.lower().startswith(("cpu", "tfrt_cpu")):
                 estimate.note(node, sum(record["wall"].values()))
         return estimate
 
