@@ -9,6 +9,7 @@ import pytest
 from unpinn._errors import UserError
 from unpinn.problem import observe
 from unpinn.readings import read_observations, read_with_report, write_observations
+from unpinn.readings._tables import open_table
 
 COUNT = 40
 
@@ -79,3 +80,12 @@ def test_a_damaged_file_is_refused_in_one_sentence(ending, rod, tmp_path):
     with pytest.raises(UserError, match=rf"readings\{ending}") as found:
         read_with_report(path, rod)
     assert "\n" not in str(found.value)
+
+
+def test_a_parquet_file_with_a_name_that_is_no_text_is_refused(tmp_path):
+    path = tmp_path / "readings.parquet"
+    pd.DataFrame({"x": [1.0], "temperature": [2.0]}).to_parquet(path)
+    # The name stands in the file's own list of columns and in the schema that pandas adds.
+    path.write_bytes(path.read_bytes().replace(b"temperature", b"temp\xe9rature"))
+    with pytest.raises(UserError, match="is not a readable Parquet file"):
+        open_table(path)

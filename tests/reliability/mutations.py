@@ -19,7 +19,7 @@ ODD_VALUES: list[Any] = [
     float("nan"), float("inf"), "", "nan", "null", "\x00", "\ud7ff", "ä" * 3, "../../etc/passwd",
     "x" * 3000, [], [[]], [None], {}, {"": {}}, "=1+1", "u.xx", "adam", "float64", "__class__",
 ]  # fmt: skip
-_MOST_CELLS = 20_000
+_MOST_MARKS = 200_000
 ODD_CELLS = [
     "", " ", "nan", "NaN", "inf", "-inf", "1e999", "1e-999", "0x10", "1_000", "1,5", "1.234,5",
     "--",
@@ -216,8 +216,8 @@ def damaged_table(chance: random.Random, content: bytes, others: list[bytes]) ->
             cells[chance.randrange(len(cells))] = chance.choice(ODD_CELLS)
             lines[row] = ",".join(cells)
         elif how == 5:
-            # Some columns more than are allowed, but not a thousand times as many.
-            most = max(2, _MOST_CELLS // len(cells))
+            # Some columns more than are allowed, but not a gigabyte of them.
+            most = max(2, _MOST_MARKS // max(1, len(lines[row])))
             lines[row] = ",".join(cells * min(chance.choice((2, 2, 20, 3000)), most))
         elif how == 6:
             del lines[row]

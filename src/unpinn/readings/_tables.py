@@ -105,23 +105,26 @@ def _parquet(path: Path) -> Table:
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
             schema = file.schema_arrow
-    except (OSError, pyarrow.ArrowException) as error:
+            # Names are decoded only when they are asked for.
+            names = tuple(schema.names)
+            stored = {name: (schema.field(k).metadata or {}) for k, name in enumerate(names)}
+    except (OSError, UnicodeDecodeError, pyarrow.ArrowException) as error:
         raise UserError(f"{path} is not a readable Parquet file ({_first_line(error)})") from None
-    units = {}
-    for item in schema:
-        stored = (item.metadata or {}).get(b"units")
-        if stored is not None:
-            units[item.name] = stored.decode("utf-8", "replace")
+    units = {
+        name: about[b"units"].decode("utf-8", "replace")
+        for name, about in stored.items()
+        if b"units" in about
+    }
 
     def chunks(wanted: tuple[str, ...], text: tuple[str, ...]) -> Iterator[Columns]:
         try:
             with pyarrow.parquet.ParquetFile(path) as file:
                 for batch in file.iter_batches(CHUNK, columns=list(dict.fromkeys(wanted))):
                     yield {name: _from_arrow(batch.column(name)) for name in wanted}
-        except (OSError, pyarrow.ArrowException) as error:
+        except (OSError, UnicodeDecodeError, pyarrow.ArrowException) as error:
             raise UserError(f"{path} cannot be read to its end ({_first_line(error)})") from None
 
-    return Table(path.name, "Parquet", tuple(schema.names), chunks, units=units)
+    return Table(path.name, "Parquet", names, chunks, units=units)
 
 
 def _from_arrow(column: Any) -> np.ndarray:
