@@ -34,6 +34,16 @@ def test_what_is_accepted(gain, error, before, after, accepts):
     assert Evidence(gain, error, before, after, False, 1000).accepts is accepts
 
 
+def test_a_smaller_network_may_follow_the_readings_less_far_but_not_where_they_were_held_out():
+    told = {"residual_before": 0.1, "residual_after": 0.1, "readings": 1000}
+    for gain, spared in ((-0.1, True), (-0.29, True), (-0.41, False)):
+        evidence = Evidence(gain, 0.1, held_out=False, **told)
+        assert evidence.spares is spared and evidence.accepts is (gain > -0.2)
+        assert Evidence(gain, 0.1, held_out=True, **told).spares is (gain > -0.2)
+    worse = {**told, "residual_after": 0.3}
+    assert not Evidence(1.0, 0.1, held_out=False, **worse).spares
+
+
 def spoilt(fit, amount: float):
     """The same fit with its output moved."""
     bias = lambda m: m.network.output.bias  # noqa: E731

@@ -21,6 +21,9 @@ _FRESH_SEED = 7_919
 # however sure its sign (twenty to one is where Kass and Raftery, 1995, begin to call it strong);
 # and residuals too small to argue about.
 _CHANCE = 2.0
+# A larger network follows the noise of the readings that it was trained on a little further: with
+# d more numbers in play it gains d / 2 nats, which is (d / 2)^(1/2) standard errors.
+_OPTIMISM = 4.0
 _STRONG = 3.0
 _NEGLIGIBLE = 0.05
 _TOLERATED = 2.0
@@ -49,9 +52,17 @@ class Evidence:
     @property
     def accepts(self) -> bool:
         """Whether the second fit is no worse: in likelihood beyond chance, nor in residual."""
+        return self._no_worse(_CHANCE)
+
+    @property
+    def spares(self) -> bool:
+        """Whether the second fit, whose network is smaller, is not clearly worse."""
+        return self._no_worse(_CHANCE if self.held_out else _OPTIMISM)
+
+    def _no_worse(self, chance: float) -> bool:
         tolerated = max(_TOLERATED * self.residual_before, _NEGLIGIBLE)
         return bool(
-            self.gain > -max(_CHANCE * self.error, _STRONG / self.readings)
+            self.gain > -max(chance * self.error, _STRONG / self.readings)
             and np.isfinite(self.residual_after)
             and self.residual_after <= tolerated
         )

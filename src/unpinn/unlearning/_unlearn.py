@@ -59,7 +59,9 @@ def unlearn(
         place = directory if directory is None or not number else f"{directory}/attempt{number + 1}"
         tune = Tuning(fit, attempt, place, watcher, method)
         last = _attempted(tune, first, partition, spent)
-        accepted = not recipe.accept or compare_evidence(best, last).accepts
+        evidence = compare_evidence(best, last)
+        harmless = evidence.accepts if best is fit else evidence.spares
+        accepted = not recipe.accept or harmless
         tried.append(_told(last, accepted))
         best = last if accepted else best
         if accepted and attempt.schedule is not None:
