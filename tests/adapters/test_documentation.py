@@ -12,8 +12,8 @@ torch = pytest.importorskip("torch", reason="needs the extra unpinn[torch]")
 PAGE = Path(__file__).parents[2] / "docs" / "adapters.md"
 LINES = 10
 # The page's budgets, and those that a test can afford.
-SHORT = {"epochs, share = 3000, 1.0": "epochs, share = 400, 0.1"}
-SHORT |= {"iterations, share = 3000, 1.0": "iterations, share = 400, 0.3"}
+SHORT = {"epochs, share = 3000, 1.0": "epochs, share = 400, 0.04"}
+SHORT |= {"iterations, share = 3000, 1.0": "iterations, share = 400, 0.04"}
 
 
 def snippets(heading: str) -> list[str]:

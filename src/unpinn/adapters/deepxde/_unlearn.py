@@ -44,21 +44,22 @@ def unlearn(
     Readings, residuals and unknowns are taken from the model itself. Afterwards `model.net` is the
     smaller network, the observations in `model.data.bcs` carry their weights, and everything else
     (conditions, optimiser, loss weights, callbacks) is as it was, so that `model.train` goes on.
-    The network that the model had before is left as it was.
+    Where neurons are removed, the network that the model had before is left as it was.
 
     Arguments:
         model: on the PyTorch backend, with readings as `PointSetBC` or `PointSetOperatorBC`.
-        recipe: how to partition and prune, how often, and whether to take the result; its stages
-            only say how long to fine-tune.
+        recipe: how to partition, prune and refine, how often, and whether to take the result; its
+            stages only say how long to fine-tune.
         unknowns: names for the unknown numbers; the model's external trainable variables, by
             number, unless told.
         observations: which of the model's conditions are readings; all `PointSetBC`s unless told.
         layers: names of the linear layers to prune, as in `model.net.named_modules()`.
-        iterations: of `model.train` in each round (of L-BFGS, at most); as many as the recipe's
-            stages have unless told.
+        iterations: of `model.train` in each round and refinement (of L-BFGS, at most); as many as
+            the recipe's stages have unless told.
         sizes: how large the terms of each equation are; residuals are divided by it in the score.
         callbacks: DeepXDE callbacks for it.
-        train: fine-tuning of your own, given the model, which may compile it anew.
+        train: fine-tuning of your own, given the model, which may compile it anew, and, if it names
+            it, `stiffness`, a factor for the equations' weight.
         partition: a partition to use instead of finding one.
         seed: for criteria that draw.
         untrained: do not refuse a model that is no better than a constant.

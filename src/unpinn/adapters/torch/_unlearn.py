@@ -1,4 +1,17 @@
-"""Unlearn a PINN that was trained in PyTorch."""
+"""Unlearn a PINN that was trained in PyTorch.
+
+>>> from dataclasses import replace
+>>> net = torch.nn.Sequential(torch.nn.Linear(1, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
+>>> x = torch.linspace(-1, 1, 40)[:, None]
+>>> slope = lambda net, x: torch.autograd.grad(net(x).sum(), x, create_graph=True)[0] - 1.0
+>>> short = default_recipe().scaled_to(0.02).once()
+>>> recipe = replace(short, accept=False, stiffening=None)
+>>> broken = torch.arange(40)[:, None] % 4 == 0
+>>> values = (net(x) + torch.where(broken, 1.0, 0.01) * torch.cos(40 * x)).detach()
+>>> result = unlearn(net, x, values, slope, recipe)
+>>> type(result.module).__name__, result.pruning.before
+('Sequential', (8,))
+"""
 
 from __future__ import annotations
 
@@ -27,24 +40,15 @@ from unpinn.unlearning import Recipe, default_recipe
 
 
 def unlearn(
-    module: Any,
-    points: Any,
-    values: Any,
-    residual: Callable[[torch.nn.Module, torch.Tensor], Any],
-    recipe: Recipe | None = None,
-    *,
-    unknowns: Mapping[str, torch.Tensor] | None = None,
-    columns: Sequence[int] | None = None,
+    module: Any, points: Any, values: Any,
+    residual: Callable[[torch.nn.Module, torch.Tensor], Any], recipe: Recipe | None = None, *,
+    unknowns: Mapping[str, torch.Tensor] | None = None, columns: Sequence[int] | None = None,
     forward: Callable[[torch.nn.Module, torch.Tensor], torch.Tensor] | None = None,
-    conditions: Callable[[torch.nn.Module], torch.Tensor] | None = None,
-    collocation: Any = None,
-    sizes: float | int | Sequence[float | int] = 1.0,
-    layers: Sequence[str] | None = None,
-    train: Train | None = None,
-    partition: Partition | None = None,
-    seed: int = 0,
+    conditions: Callable[[torch.nn.Module], torch.Tensor] | None = None, collocation: Any = None,
+    sizes: float | int | Sequence[float | int] = 1.0, layers: Sequence[str] | None = None,
+    train: Train | None = None, partition: Partition | None = None, seed: int = 0,
     untrained: bool = False,
-) -> Unlearned:
+) -> Unlearned:  # fmt: skip
     """Make a trained PyTorch module forget the readings that should not be trusted.
 
     The module that is passed stays as it is; a cleaned copy of the same class is returned.
@@ -66,21 +70,11 @@ def unlearn(
         sizes: how large the terms of each equation are; residuals are divided by it in the score
             and in fine-tuning, so that they mean the same whatever the units.
         layers: names of the linear layers to prune, as in `module.named_modules()`.
-        train: fine-tuning of your own, given a module, each reading's weight and, if it has an
-            argument of that name, `stiffness`, the factor by which to weigh the equations more.
+        train: fine-tuning of your own, given a module, each reading's weight and, if it names it,
+            `stiffness`, a factor for the equations' weight.
         partition: a partition to use instead of finding one.
         seed: for criteria that draw.
         untrained: do not refuse a module that is no better than a constant.
-
-    >>> net = torch.nn.Sequential(torch.nn.Linear(1, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
-    >>> x = torch.linspace(-1, 1, 40)[:, None]
-    >>> slope = lambda net, x: torch.autograd.grad(net(x).sum(), x, create_graph=True)[0] - 1.0
-    >>> recipe = default_recipe().scaled_to(0.02)
-    >>> broken = torch.arange(40)[:, None] % 4 == 0
-    >>> values = (net(x) + torch.where(broken, 1.0, 0.01) * torch.cos(40 * x)).detach()
-    >>> result = unlearn(net, x, values, slope, recipe)
-    >>> type(result.module).__name__, result.pruning.before
-    ('Sequential', (8,))
     """
     recipe = recipe or default_recipe()
     check_module(module)
