@@ -32,6 +32,7 @@ from unpinn.report._field_grids import axes_of
 from unpinn.report._intervals import intervals_of
 from unpinn.report._page_readings import readings_context
 from unpinn.report._suspects import write_sensors, write_suspects
+from unpinn.report._unknown_fields import extremes_of
 from unpinn.report._warnings import warnings_of
 from unpinn.training import Fit
 
@@ -128,7 +129,7 @@ def page_text(
         "summary": str(fit.problem.source.get("summary", "")),
         "notices": notices, "labels": _LABELS,
         "serious": any(notice.severity == "serious" for notice in notices),
-        "unknowns": [_figure(row) for row in rows],
+        "unknowns": [_figure(row) for row in rows], **_extremes_context(fit, level),
         "has_before": any(row.before is not None for row in rows),
         "interval_note": note, "level": f"{level:.0%}",
         "fields_note": _fields_note(fit),
@@ -214,7 +215,7 @@ def _listed(names: Any) -> str:
 
 def _sections(context: Mapping[str, Any]) -> list[dict[str, str]]:
     first = [
-        ("unknowns", "Found", bool(context["unknowns"])),
+        ("unknowns", "Found", bool(context["unknowns"] or context["extremes"])),
         ("know", "Warnings", bool(context["notices"])),
     ]
     every = [
@@ -242,6 +243,22 @@ def _figure(row: UnknownRow) -> dict[str, Any]:
         "initial": number(row.initial), "bounds": row.bounds, "before": number(row.before),
         "before_interval": _interval(row.before_interval), "spans": _spans(row),
     }  # fmt: skip
+
+
+def _extremes_context(fit: Fit, level: float) -> dict[str, Any]:
+    """Unknown fields as texts."""
+    rows, note = extremes_of(fit, level)
+    told = [
+        {
+            "name": row.field, "unit": row.unit, "which": row.which, "place": row.place,
+            "value": number(row.value), "interval": _interval(row.interval),
+            "before": number(row.before), "before_interval": _interval(row.before_interval),
+        }
+        for row in rows
+    ]  # fmt: skip
+    return {"extremes": told, "extremes_note": note, "extremes_before": any(
+        row.before is not None for row in rows
+    )}  # fmt: skip
 
 
 def _interval(ends: Interval | None) -> str:
