@@ -55,10 +55,19 @@ def write_json(path: Path, content: Any) -> None:
     write_text(path, json.dumps(plain(content), indent=2, allow_nan=False) + "\n")
 
 
+def parsed(text: str | bytes) -> Any:
+    """JSON's content; a whole number beyond all floats is infinite, as any other would be.
+
+    >>> parsed("[1, 1" + 400 * "0" + "]")
+    [1, inf]
+    """
+    return json.loads(text, parse_int=lambda told: int(told) if len(told) < 300 else float(told))
+
+
 def read_json(path: Path) -> Any:
     """Read JSON, with one sentence where it cannot be read."""
     try:
-        return json.loads(Path(path).read_bytes())
+        return parsed(Path(path).read_bytes())
     except OSError as error:
         raise UserError(f"cannot read {path}: {_why(error)}") from None
     except (ValueError, RecursionError) as error:
@@ -94,7 +103,7 @@ def read_arrays(path: Path) -> tuple[dict[str, np.ndarray], Any]:
             raise UserError(
                 f"{path} is damaged: its content is not what was written, by its checksum"
             )
-        return arrays, json.loads(told)
+        return arrays, parsed(told)
     except OSError as error:
         raise UserError(f"cannot read {path}: {_why(error)}") from None
     except (SafetensorError, ValueError, RecursionError, TypeError, KeyError) as error:

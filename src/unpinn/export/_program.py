@@ -117,6 +117,10 @@ def load_program(path: Any) -> Program:
         called = {*re.findall(r"custom_call\W+([\w.]+)", exported.mlir_module())}
         if any(not re.fullmatch(r"shape_assertion|(mhlo|chlo|stablehlo)\..*", n) for n in called):
             raise UserError(f"{path} calls functions of the host, which no program of ours does")
+        (points,), (result,) = exported.in_avals, exported.out_avals
+        shapes = (points.shape[1:], result.shape[1:])
+        if shapes != ((len(about["coordinates"]),), (len(about["quantities"]),)):
+            raise UserError(f"{path} names other coordinates or quantities than its program has")
         return Program(
             tuple(about["coordinates"]), tuple(about["quantities"]), dict(about["unknowns"]),
             dict(about["units"]), precision_of.check(about["precision"]), exported,

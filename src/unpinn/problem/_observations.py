@@ -173,7 +173,7 @@ def _sigma(sigma: Any, count: int) -> np.ndarray | None:
         return None
     try:
         sigma = np.broadcast_to(np.asarray(sigma, np.float64), (count,)).copy()
-    except ValueError:
+    except (TypeError, ValueError, OverflowError):
         raise UserError(f"sigma must be one number or {count} of them") from None
     if not (np.isfinite(sigma).all() and (sigma > 0).all()):
         raise UserError("sigma must be finite and above zero for every reading")

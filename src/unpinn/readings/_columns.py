@@ -193,7 +193,7 @@ def _conversion(table: Table, name: str, column: str, spec: UnitSpec | None) -> 
 def _by_number(where: str, name: str, spec: Any, told: Unit | None) -> Conversion:
     try:
         factor, offset = (float(part) for part in spec)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         factor = float("nan")
         offset = 0.0
     if not (0 < abs(factor) < float("inf") and abs(offset) < float("inf")):

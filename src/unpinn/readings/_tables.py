@@ -61,7 +61,12 @@ def open_table(source: Any, missing: tuple[str, ...] = ()) -> Table:
     if kind == "Dataset" and hasattr(source, "data_vars"):
         return _labelled.wrap(source, "the xarray dataset")
     path = Path(source)
-    if not path.exists():
+    try:
+        there = path.exists()
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise UserError(f"the file name {str(path)[:60]!r}... cannot be looked up: {why}") from None
+    if not there:
         raise UserError(f"there is no file {path}")
     if path.is_dir():
         raise UserError(f"{path} is a folder; name a file in it")

@@ -92,8 +92,8 @@ def check_records(content: Any, path: Path, whole: bool = False) -> list[dict[st
         errors = record.get("unknown_errors") or {}
         return (
             all(number(record.get(name)) for name in (*_NUMBERS, *_JUDGED))
-            and all(isinstance(record.get(name) or "", str) for name in _TEXTS)
-            and all(isinstance(record.get(name) or {}, dict) for name in _MAPPINGS)
+            and all(isinstance(record.get(name, ""), str | None) for name in _TEXTS)
+            and all(isinstance(record.get(name), dict | None) for name in _MAPPINGS)
             and all(number(value) for value in record["unknowns"].values())
             and {*_NOISE} <= {*noise} and all(number(v) for v in noise.values())
             and isinstance(errors, dict)

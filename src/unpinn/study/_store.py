@@ -31,7 +31,16 @@ from typing import Any
 import numpy as np
 
 from unpinn._errors import UserError
-from unpinn._files import plain, read_arrays, read_json, sweep, write_arrays, write_json, write_text
+from unpinn._files import (
+    parsed,
+    plain,
+    read_arrays,
+    read_json,
+    sweep,
+    write_arrays,
+    write_json,
+    write_text,
+)
 from unpinn.problem import Problem
 from unpinn.runs import RunDirectory
 from unpinn.runs._directory import FORMAT
@@ -91,13 +100,14 @@ class Store:
             return None
         path = self.place(address).path / "failure.json"
         failure = _mapping(path) if path.exists() else self._taken(address).get("failure")
-        return failure and {"reason": "it does not say why", "time": "", **failure}
+        unknown = {"reason": "it does not say why", "time": ""}
+        return None if failure is None else {**unknown, **failure}
 
     def progress(self, address: str) -> dict[str, Any] | None:
         """Where it was when it last told, if it is under way."""
         path = self.place(address).path / "progress.json"
         with contextlib.suppress(OSError, ValueError):
-            told = json.loads(path.read_bytes())
+            told = parsed(path.read_bytes())
             if isinstance(told, dict):
                 return {**told, "age": time.time() - path.stat().st_mtime}
         return None
@@ -297,7 +307,7 @@ def _read_taken(path: Path, _changed: int, _size: int) -> dict[str, dict[str, An
     taken = {}
     for number, line in enumerate(path.read_bytes().splitlines(), 1):
         try:
-            entry = json.loads(line)
+            entry = parsed(line)
             sound = isinstance(entry["address"], str) and (
                 isinstance(entry.get("record"), dict) or isinstance(entry.get("failure"), dict)
             )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -172,23 +174,68 @@ def _model_arrays(name: str, model: Model) -> dict[str, np.ndarray]:
 
 def _model(name: str, arrays, about, problem: Problem, protocol: Protocol) -> Model:
     """Fill the stored arrays, whatever their sizes, into the protocol's architecture."""
-    layout: dict[str, Any] = {
-        k: tuple(v) if isinstance(v, list) else v for k, v in about["layout"].items()
-    }
+    layout = _layout(about["layout"], problem)
+    # Only the order of its arrays is wanted, so that it is drawn as small as can be.
+    drawn = protocol.architecture
+    if drawn.depth > len(arrays):
+        raise ValueError(f"{drawn.depth} layers in {len(arrays)} arrays")
+    options = {key: 1 if key == "features" else value for key, value in drawn.options.items()}
+    smallest = dataclasses.replace(drawn, width=1, options=options)
     with precision.scope("float32"):
         skeleton = make_model(
-            problem, None, protocol.architecture, 0, layout["scaled"],
-            tuple(layout["columns"][len(problem.columns) :]), dict.fromkeys(about["extras"], 0.0),
+            problem, None, smallest, 0, layout.scaled,
+            layout.columns[len(problem.columns) :], dict.fromkeys(about["extras"], 0.0),
         )  # fmt: skip
     leaves, structure = jax.tree_util.tree_flatten_with_path(skeleton)
     with precision.scope(about["precision"]):
         found = [jnp.asarray(arrays[f"{name}{jax.tree_util.keystr(p)}"]) for p, _ in leaves]
-    filled = jax.tree_util.tree_unflatten(structure, found)
-    network = filled.network
-    if about["picks"] is not None:
-        picks = tuple(tuple(int(place) for place in pick) for pick in about["picks"])
-        network = dataclasses.replace(network, picks=picks)
-    return Model(network, filled.scalars, filled.extras, Layout(**layout), problem.scalars)
+        filled = jax.tree_util.tree_unflatten(structure, found)
+        network = filled.network
+        if about["picks"] is not None:
+            picks = tuple(tuple(int(place) for place in pick) for pick in about["picks"])
+            network = dataclasses.replace(network, picks=picks)
+        model = Model(network, filled.scalars, filled.extras, layout, problem.scalars)
+        _check_shapes(model, name == "members")
+    return model
+
+
+def _layout(about: Mapping[str, Any], problem: Problem) -> Layout:
+    """The stored names and units, if they are of this problem and are numbers."""
+    numbers = {
+        name: tuple(float(number) for number in about[name])
+        for name in ("centre", "half", "offset", "scale")
+    }
+    layout = Layout(
+        tuple(about["coordinates"]), tuple(about["columns"]), **numbers,
+        space=tuple(bool(summed) for summed in about["space"]), scaled=bool(about["scaled"]),
+    )  # fmt: skip
+    inputs, outputs = len(problem.coordinates), len(layout.columns)
+    lengths = [len(part) for part in (*numbers.values(), layout.space)]
+    if (
+        layout.coordinates != tuple(problem.coordinates)
+        or layout.columns[: len(problem.columns)] != problem.columns
+        or lengths != [inputs, inputs, outputs, outputs, inputs]
+        or not np.isfinite([*numbers["centre"], *numbers["offset"]]).all()
+        or not all(0 < abs(size) < np.inf for size in (*numbers["half"], *numbers["scale"]))
+    ):
+        raise ValueError("its layout is not one of this problem")
+    return layout
+
+
+def _check_shapes(model: Model, stacked: bool) -> None:
+    """See that arrays of these shapes make a network, without computing anything."""
+
+    def look(model: Model, points: jax.Array):
+        return model.predict(points), model.unknowns()
+
+    several = eqx.filter_vmap(look, in_axes=(eqx.if_array(0), None)) if stacked else look
+    points = jax.ShapeDtypeStruct((1, len(model.layout.coordinates)), jnp.float32)
+    fields, unknowns = eqx.filter_eval_shape(several, model, points)
+    beyond = int(stacked)
+    if fields.shape[beyond:] != (1, len(model.layout.columns)):
+        raise ValueError("its arrays are no network of this problem")
+    if any(len(value.shape) != beyond for value in unknowns.values()):
+        raise ValueError("an unknown number is an array")
 
 
 def _observation_arrays(observations: Observations):
