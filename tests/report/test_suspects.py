@@ -130,3 +130,16 @@ def test_without_sensors_or_readings_one_sentence_says_so(reported):
     assert "sensor" not in suspects_table(bare)
     with pytest.raises(UserError, match="no readings"):
         suspects_table(replace(reported.fit, observations=None))
+
+
+def test_an_unknown_that_had_not_come_to_rest_is_told_of(reported):
+    fit = reported.fit
+    end, before = fit.history["speed"][[-1, -1 - len(fit.history) // 5]]
+    moved = abs(float(end - before))
+    assert moved > 0
+    for width, told in ((3 * moved, True), (5 * moved, False)):
+        found = warnings_of(fit, {"speed": (float(end) - width / 2, float(end) + width / 2)})
+        text = [notice.text for notice in found if "had not come to rest" in notice.text]
+        assert bool(text) is told
+        assert not told or (text[0].startswith("speed (m/s)") and "33%" in text[0])
+    assert not any("come to rest" in notice.text for notice in warnings_of(fit))

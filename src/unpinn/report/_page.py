@@ -119,7 +119,7 @@ def page_text(
     if fit.status.code == "kept":
         # The baseline itself: there is nothing to set beside it.
         rows = [replace(row, before=None) for row in rows]
-    notices = warnings_of(fit)
+    notices = warnings_of(fit, intervals)
     context = {
         "version": __version__,
         "style": Markup(style), "style_hash": _digest(style),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from unpinn.problem import Sobol
-from unpinn.report._facts import number, with_unit
+from unpinn.report._facts import Interval, number, with_unit
 from unpinn.report._suspects import sensor_sentences
 from unpinn.training import Fit
 
@@ -18,6 +19,9 @@ _REACH = 0.85
 _LARGE_RESIDUAL = 0.1
 # A loss that still falls by this share over the last tenth of the epochs has not settled.
 _FALLING = 0.15
+# An unknown number that moved by this share of its interval's width over the last fifth of the
+# epochs has not come to rest.
+_MOVED = 0.25
 _FRESH_POINTS, _FRESH_SEED = 512, 4_211
 
 
@@ -34,8 +38,14 @@ class Notice:
     text: str
 
 
-def warnings_of(fit: Fit) -> list[Notice]:
-    """Everything to know about a fit, the serious first."""
+def warnings_of(fit: Fit, intervals: Mapping[str, Interval] | None = None) -> list[Notice]:
+    """Everything to know about a fit, the serious first.
+
+    Arguments:
+        fit: any fit.
+        intervals: on its unknown numbers, where there are any: they are held against how much the
+            numbers still moved.
+    """
     found = [
         *_status(fit),
         *_bounds(fit),
@@ -45,6 +55,7 @@ def warnings_of(fit: Fit) -> list[Notice]:
         *_unseen(fit),
         *_residual(fit),
         *_settled(fit),
+        *_moving(fit, intervals or {}),
         *_rows(fit),
     ]
     order = {"serious": 0, "caution": 1, "note": 2}
@@ -188,6 +199,25 @@ def _settled(fit: Fit) -> list[Notice]:
             "The loss was still falling when training ended; more epochs would change the numbers.",
         )
     ]
+
+
+def _moving(fit: Fit, intervals: Mapping[str, Interval]) -> list[Notice]:
+    """Intervals tell what the readings leave open, not what training has left undone."""
+    last = len(fit.history) // 5
+    if last < 5 or fit.status.code != "finished":
+        return []
+    found = []
+    for name, (low, high) in intervals.items():
+        course = fit.history[name]
+        moved = abs(float(course[-1] - course[-1 - last]))
+        if moved > _MOVED * (high - low) > 0:
+            found.append(Notice(
+                "caution",
+                f"{with_unit(fit.problem, name)} had not come to rest: over the last fifth of the "
+                f"epochs it moved by {number(moved, 2)}, {moved / (high - low):.0%} of its "
+                "interval's width, which knows nothing of that. Train longer.",
+            ))  # fmt: skip
+    return found
 
 
 def _rows(fit: Fit) -> list[Notice]:
