@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -23,7 +25,16 @@ RECIPE = Recipe(
 )  # fmt: skip
 
 
-def native(case):
+# All attempts, several rounds, and refinement in each.
+WHOLE = replace(
+    RECIPE, schedule=Schedule(fraction=0.1, steps=4),
+    stages=(Adam(epochs=200, rate=0.01, precision="float64"),),
+    later=(Adam(epochs=60, rate=0.005, precision="float64"),), weights={}, tolerance=0.05,
+    rounds=2, stiffening=5.0, firm=0.0, accept=True,
+)  # fmt: skip
+
+
+def native(case, recipe=RECIPE):
     problem = unpinn.Problem(
         coordinates={"x": (0, 2)},
         fields=["u", "v"],
@@ -34,7 +45,7 @@ def native(case):
     read = observe(problem, case.points, dict(zip("uv", case.values.T, strict=True)))
     module = case.copy()
     fit = to_fit(module, problem, read, {"k": float(module.k.detach())})
-    return unpinn.unlearn(fit, RECIPE)
+    return unpinn.unlearn(fit, recipe)
 
 
 def through_deepxde(case, double):
@@ -81,6 +92,22 @@ def test_every_path_gives_the_same_partition_neurons_and_fit(case, own, other):
     before = case.module(torch.as_tensor(GRID)).detach().numpy()
     assert rms(found - exact(GRID)) < 0.5 * rms(before - exact(GRID))
     assert abs(own.unknowns["k"] - RATE) < abs(float(case.module.k.detach()) - RATE)
+
+
+@pytest.mark.slow
+def test_both_paths_try_the_same_and_end_with_the_same(case):
+    """Attempts, rounds, steps of refinement, and what comes of them."""
+    own, other = native(case, WHOLE), case.unlearn(recipe=WHOLE)
+    mine, theirs = own.details["tried"], other.tried
+    for name in ("accepted", "rounds"):
+        assert [attempt[name] for attempt in mine] == [attempt[name] for attempt in theirs]
+    for attempt, same in zip(mine, theirs, strict=True):
+        assert attempt["unknowns"]["k"] == pytest.approx(same["unknowns"]["k"], abs=1e-5)
+    assert (own.pruning and own.pruning.after) == (other.pruning and other.pruning.after)
+    assert own.details["stiffened"] == other.tried[-1]["stiffened"] > 0
+    fields = np.stack(list(own.predict(GRID).values()), axis=1)
+    found = other.module(torch.as_tensor(GRID)).detach().numpy()
+    np.testing.assert_allclose(found, fields, atol=1e-5)
 
 
 def rms(error):

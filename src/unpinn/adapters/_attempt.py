@@ -31,7 +31,7 @@ class Attempt:
         status: of the fine-tuning in all rounds.
         rounds: how many fine-tunings it has had.
         stiffened: how often the equations' weight was raised.
-        kept: the subject's own record of it.
+        kept: what brings the subject back to it.
     """
 
     now: Snapshot
@@ -65,7 +65,7 @@ class Trial:
     spent: dict[str, float]
 
     def run(self, before: Snapshot) -> Attempt:
-        """From the given model to the fine-tuned one, at which the subject is left."""
+        """From the given model, at which the subject is, to the best of the fine-tuned ones."""
         current = Attempt(before, self.first)
         for number in range(self.recipe.rounds):
             found = self._partition(current)
@@ -120,5 +120,4 @@ class Trial:
             return compare_snapshots(attempt.now, found.now) if found.status.good else None
 
         best, raised = refine(current, recipe, step, judge, lambda a: a.now.fresh_residual)
-        self.subject.bring_back(best.kept)
         return replace(best, stiffened=raised)
