@@ -81,10 +81,13 @@ def test_numbers_are_the_fits_own(opened, reported):
 
     page, fit = opened(), reported.fit
     big = page.page.locator("#unknowns .big").inner_text()
-    assert big.split() == [number(fit.unknowns["speed"]), "m/s"]
+    shown, unit = big.split()
+    assert unit == "m/s"
     assert number(fit.before.unknowns["speed"]) in page.page.locator(".figure").inner_text()
     low, high = intervals_of(fit)[0]["speed"]
     told = page.page.locator("#unknowns .range").inner_text().split(" (")[0]
+    # As many digits as tell the value from the ends of its interval.
+    assert as_number(shown) == pytest.approx(fit.unknowns["speed"], abs=0.02 * (high - low))
     ends = [float(text.replace("−", "-")) for text in told.split(" to ")]
     assert ends == pytest.approx([low, high], abs=0.02 * (high - low))
     count = int(fit.partition.suspect.sum())

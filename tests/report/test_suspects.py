@@ -143,3 +143,17 @@ def test_an_unknown_that_had_not_come_to_rest_is_told_of(reported):
         assert bool(text) is told
         assert not told or (text[0].startswith("speed (m/s)") and "33%" in text[0])
     assert not any("come to rest" in notice.text for notice in warnings_of(fit))
+
+
+def test_rounds_that_went_alike_share_a_row(reported):
+    from dataclasses import replace
+
+    from unpinn.report._facts import protocol_rows
+
+    fit = reported.fit
+    once = protocol_rows(fit)
+    joined = replace(fit, history=fit.history.joined(fit.history).joined(fit.history))
+    (training, earlier, last) = protocol_rows(joined)
+    assert training == once[0] and last == once[1]
+    assert (earlier["fit"], earlier["length"]) == ("unlearning", "80")
+    assert earlier["settings"] == "in 2 rounds"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Mapping
@@ -176,19 +177,28 @@ def _place(at: Any) -> str:
 
 
 def protocol_rows(fit: Fit) -> list[dict[str, str]]:
-    """How it was trained, a row a stage, with the baseline's stages first."""
+    """How it was trained, a row a stage, with the baseline's stages first.
+
+    Rounds of unlearning that went alike, one after the other, share a row.
+    """
     chain = [fit] if fit.before is None else [fit.before, fit]
-    rows = []
+    rows: list[dict[str, str]] = []
     for part in chain:
         if part.status.code == "kept":
             continue
-        for kind, length, settings in _stages(part):
-            rows.append({
-                "fit": "unlearning" if part is fit and fit.before is not None else "training",
-                "kind": {"adam": "Adam", "lbfgs": "L-BFGS"}.get(kind, kind),
-                "length": f"{length:,}",
-                "settings": ", ".join(f"{k} {_told(v)}" for k, v in settings.items()),
-            })  # fmt: skip
+        name = "unlearning" if part is fit and fit.before is not None else "training"
+        alike = lambda stage: (stage[0], str(stage[2]))  # noqa: E731
+        for _, group in itertools.groupby(_stages(part), alike):
+            stages = list(group)
+            kind, _, settings = stages[0]
+            told = [f"{k} {_told(v)}" for k, v in settings.items()]
+            if len(stages) > 1 and not settings:
+                told = [f"in {len(stages)} rounds"]
+            for length in [sum(s[1] for s in stages)] if not settings else [s[1] for s in stages]:
+                rows.append({
+                    "fit": name, "kind": {"adam": "Adam", "lbfgs": "L-BFGS"}.get(kind, kind),
+                    "length": f"{length:,}", "settings": ", ".join(told),
+                })  # fmt: skip
     return rows
 
 

@@ -238,7 +238,8 @@ def _figure(row: UnknownRow) -> dict[str, Any]:
     if row.before is not None:
         was = f"{number(row.before)} before unlearning"
     return {
-        "name": row.name, "unit": row.unit, "value": number(row.after),
+        "name": row.name, "unit": row.unit,
+        "value": number(row.after, max(4, _digits(row.after_interval))),
         "interval": _interval(row.after_interval), "was": was,
         "initial": number(row.initial), "bounds": row.bounds, "before": number(row.before),
         "before_interval": _interval(row.before_interval), "spans": _spans(row),
@@ -264,10 +265,16 @@ def _extremes_context(fit: Fit, level: float) -> dict[str, Any]:
 def _interval(ends: Interval | None) -> str:
     if ends is None:
         return ""
-    # As many digits as tell the ends apart.
-    width, size = abs(ends[1] - ends[0]), max(abs(ends[0]), abs(ends[1]))
-    digits = 4 if not width > 0 else min(8, max(3, int(np.ceil(np.log10(size / width))) + 2))
+    digits = _digits(ends)
     return f"{number(ends[0], digits)} to {number(ends[1], digits)}"
+
+
+def _digits(ends: Interval | None) -> int:
+    """As many digits as tell an interval's ends apart, and a value from them."""
+    if ends is None or not abs(ends[1] - ends[0]) > 0:
+        return 4
+    width, size = abs(ends[1] - ends[0]), max(abs(ends[0]), abs(ends[1]))
+    return min(8, max(3, int(np.ceil(np.log10(size / width))) + 2))
 
 
 def _spans(row: UnknownRow) -> list[dict[str, Any]]:
