@@ -5,7 +5,13 @@ unpinn run examples/reaction/problem.py --data examples/reaction/sensors.csv
 Everything is stated in SI units, in which the coefficients are of the size 1e-9 and 1e-6.
 """
 
+from dataclasses import replace
+
 import unpinn
+
+# The first hour is left out. A run with it called readings of eight probes suspect beside the two
+# broken ones, nearly all of them there: how it began is sharper than fourteen probes can tell.
+FROM = 3600.0  # s
 
 
 def balance_of_a(a, b, diffusion_a, rate):
@@ -20,7 +26,7 @@ def balance_of_b(a, b, diffusion_b, rate):
 
 problem = unpinn.Problem(
     name="reaction",
-    coordinates={"x": (0.0, 0.01), "t": (0.0, 72_000.0)},
+    coordinates={"x": (0.0, 0.01), "t": (FROM, 72_000.0)},
     fields=["a", "b"],
     unknowns=[
         # Known to an order of magnitude from similar substances.
@@ -36,21 +42,21 @@ problem = unpinn.Problem(
     collocation=unpinn.Sobol(1500),
 )
 
+outside = "drop"
 units = {
     "x": "m", "t": "s", "a": "mol/m^3", "b": "mol/m^3",
     "diffusion_a": "m^2/s", "diffusion_b": "m^2/s", "rate": "m^3/(mol s)",
 }  # fmt: skip
 
+# The recommended stages, on a network that is smaller than the usual one, to save time.
 protocol = unpinn.Protocol(
     (
-        unpinn.Adam(epochs=1000, rate=3e-3, rescale="reference", weights={"equations": 0.01}),
-        unpinn.Adam(epochs=1000, rate=3e-3, rescale="measured", weights={"equations": 0.1}),
-        unpinn.Adam(epochs=3000, rate=3e-3, schedule="cosine", rescale="measured"),
+        unpinn.Adam(epochs=1000, rate=2e-3, rescale="reference"),
+        unpinn.Adam(epochs=2500, rate=2e-3, schedule="cosine", rescale="measured"),
     ),
     architecture=unpinn.Architecture(width=40, depth=4),
     name="reaction",
 )
 
-# By its usual schedule unlearning removes two thirds of the neurons, which a network as narrow as
-# this one cannot spare; six steps remove a quarter.
-recipe = unpinn.default_recipe().changed(steps=6)
+# With the usual 300 iterations a round the coefficients were still moving when the last one ended.
+recipe = replace(unpinn.default_recipe(), later=(unpinn.Lbfgs(iterations=1000),))

@@ -29,11 +29,11 @@ units = {
     "x": "m", "t": "s", "c": "mg/L", "velocity": "m/s", "dispersion": "m^2/s", "decay": "1/s",
 }  # fmt: skip
 
+# The recommended stages, on a network that is smaller than the usual one, to save time.
 protocol = unpinn.Protocol(
     (
-        unpinn.Adam(epochs=1000, rate=3e-3, rescale="reference", weights={"equations": 0.01}),
-        unpinn.Adam(epochs=1000, rate=3e-3, rescale="measured", weights={"equations": 0.1}),
-        unpinn.Adam(epochs=3000, rate=3e-3, schedule="cosine", rescale="measured"),
+        unpinn.Adam(epochs=1000, rate=2e-3, rescale="reference"),
+        unpinn.Adam(epochs=2500, rate=2e-3, schedule="cosine", rescale="measured"),
     ),
     architecture=unpinn.Architecture(width=40, depth=4),
     name="river",

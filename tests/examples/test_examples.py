@@ -21,7 +21,7 @@ EXAMPLES = {
     "river": (345, 355, 10, ("c",)),
     "beam": (760, 760, 14, ("acceleration", "strain")),
     "plate": (438, 450, 6, ("temperature",)),
-    "reaction": (560, 560, 14, ("a", "b")),
+    "reaction": (537, 560, 14, ("a", "b")),
     "wake": (3000, 3000, 6, ("u", "v")),
 }
 
