@@ -146,10 +146,11 @@ def scheduler_address(file: Path, patience: float = 60.0) -> str:
 
 # -- Slurm ---------------------------------------------------------------------------------
 
-# What stands in for Slurm: keeps the job's script, and runs it here in the background.
+# What stands in for Slurm: keeps the job's script, as Slurm does, since whoever hands it in removes
+# it at once, and runs it here in the background.
 SBATCH = """#!/bin/sh
 cp "$1" "{folder}/script-$$.sh"
-setsid sh "$1" >"{folder}/worker-$$.log" 2>&1 &
+setsid sh "{folder}/script-$$.sh" >"{folder}/worker-$$.log" 2>&1 &
 echo $! >"{folder}/process-$$"
 echo "Submitted batch job $$"
 """
