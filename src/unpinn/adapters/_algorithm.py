@@ -91,7 +91,8 @@ def _searched(subject: Subject, recipe: Recipe, given: Attempt, held: bool, seed
         search.last = found = trial.run(given.now)
         accepted = is_finite(found.now, subject.values)
         if recipe.accept:
-            accepted = compare_snapshots(search.best.now, found.now).accepts
+            evidence = compare_snapshots(search.best.now, found.now)
+            accepted = evidence.accepts if search.best is given else evidence.spares
         search.tried.append(_told(found, accepted, perf_counter() - begun))
         if accepted:
             search.best = found
