@@ -227,7 +227,9 @@ def cluster(directory: Path) -> str:
 
         def look():
             for nanny in local.workers.values():
-                if nanny.pid and nanny.pid not in known:
+                # One that is killed while it starts is given up by Dask's own nanny.
+                ready = nanny.status.name == "running"
+                if ready and nanny.pid and nanny.pid not in known:
                     known.add(nanny.pid)
                     tell("worker", nanny.pid)
 

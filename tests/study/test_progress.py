@@ -97,6 +97,14 @@ def under_way(store: Store, address: str, epoch: int, epochs: int = 100) -> None
     (place / "progress.json").write_text(json.dumps(told))
 
 
+def test_where_no_worker_is_left_that_is_said(studied, tmp_path):
+    executor = Two()
+    state = State(studied.graph, Store(tmp_path), [*studied.graph.nodes], executor)
+    assert "about" in state.heading()
+    executor.workers = 0
+    assert state.heading() == "0/6 runs ended, waiting for workers: there is none"
+
+
 def test_the_time_left_falls_as_runs_go_on_and_end(studied, tmp_path, monkeypatch):
     monkeypatch.setattr("unpinn.study._progress._LOOK", -1.0)
     store = Store(tmp_path)

@@ -73,7 +73,7 @@ class Cluster:
             )
 
     def _count(self) -> int:
-        return max(1, len(self._client.scheduler_info(n_workers=-1).get("workers", ())))
+        return len(self._client.scheduler_info(n_workers=-1).get("workers", ()))
 
 
 def perform_text(text: str, needed: dict[str, Any] | None = None) -> dict[str, Any]:

@@ -86,8 +86,11 @@ class State:
     def heading(self) -> str:
         """One line on all of it."""
         failed = f", {self.failed} failed" if self.failed else ""
+        ended = f"{self.done + self.failed}/{self.total} runs ended{failed}, "
+        if not self._executor.workers:
+            return f"{ended}waiting for workers: there is none"
         return (
-            f"{self.done + self.failed}/{self.total} runs ended{failed}, "
+            f"{ended}"
             f"{len(self.running())} under way, about {duration(self.seconds_left())} left"
         )
 
