@@ -92,3 +92,13 @@ def test_a_shortened_run_writes_everything(name, run_cli, tmp_path):
     found = json.loads((out / "unknowns.json").read_text())["unknowns"]
     problem = load_problem_file(folder / "problem.py").problem
     assert list(found) == [scalar.name for scalar in problem.scalars]
+
+
+@pytest.mark.slow
+def test_a_solver_finds_the_reactions_coefficients_within_chance(capsys):
+    runpy.run_path(str(FOLDER / "reaction" / "by_solver.py"), run_name="__main__")
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.partition(":")[0] for line in lines] == ["diffusion_a", "diffusion_b", "rate"]
+    found = [float(line.split()[1]) for line in lines]
+    assert found == pytest.approx([1.2e-9, 0.7e-9, 1.6e-6], rel=0.06)
+    assert all(abs(float(line.split()[4])) < 3 for line in lines)
