@@ -44,7 +44,7 @@ protocol = unpinn.Protocol(
 
 # The conductivity shows only through the equation, which therefore has to hold to a hundredth of
 # its own size rather than to the usual twentieth. With rounds of the usual 300 iterations, or of
-# 1,000, the readings were still becoming likelier when the last round ended; with 3,000 they settle.
+# 1,000, the readings were still becoming likelier when the last one ended; with 3,000 they settle.
 # A run that tried to remove neurons kept them all; not trying to saves half of the time.
 recipe = replace(
     unpinn.default_recipe().without_pruning(),
