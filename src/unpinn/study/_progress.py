@@ -89,10 +89,7 @@ class State:
         ended = f"{self.done + self.failed}/{self.total} runs ended{failed}, "
         if not self._executor.workers:
             return f"{ended}waiting for workers: there is none"
-        return (
-            f"{ended}"
-            f"{len(self.running())} under way, about {duration(self.seconds_left())} left"
-        )
+        return f"{ended}{len(self.running())} under way, about {duration(self.seconds_left())} left"
 
     def line(self, outcome: Outcome) -> str:
         """One line on a run that has ended."""
