@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Union
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jax.flatten_util import ravel_pytree
 
@@ -116,7 +117,8 @@ class Adam:
         """Run `count` epochs; gives the state, the history's rows, and why it stopped, if so."""
         count = min(count, LENGTH)
         state, rows = adam_epochs(*self.traced(), objective, model, state, jnp.asarray(count), key)
-        return state, rows[:count], None
+        # Cut on the host: on the device every other length would be another program.
+        return state, np.asarray(rows)[:count], None
 
     def traced(self) -> tuple[tuple, jax.Array, jax.Array]:
         """What decides the compiled program, then the length and rate that do not."""
@@ -192,7 +194,7 @@ class Lbfgs:
         )
         status = int(state.status)
         reason = None if status == _lbfgs.RUNNING else _lbfgs.REASONS[status]
-        return state, rows[: int(state.iteration) - before], reason
+        return state, np.asarray(rows)[: int(state.iteration) - before], reason
 
     def model(self, model: Model, state) -> Model:
         """The model of a state."""
