@@ -122,6 +122,8 @@ def run_of(folder: Path, directory: Path) -> str:
 def test_a_disk_that_fills_at_any_file_of_a_run_loses_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(Checkpoint, "due", lambda self: True)
     victim.statement(tmp_path)
+    # That this problem file was run is noted once, outside of the run's directory.
+    pose(Configuration(str(tmp_path / "decay.py"), "ppinn", seed=7))
     with monkeypatch.context() as patch:
         written = full_from(10**9, patch)
         undisturbed = run_of(tmp_path, tmp_path / "whole")

@@ -101,9 +101,11 @@ def megabytes():
         if line.startswith("VmRSS"):
             return int(line.split()[1]) / 1024
 
-def fitted(epochs, seed=7, watcher=None):
+CASE = victim.decay()
+
+def fitted(epochs, seed=7, watcher=None, case=CASE):
     stages = (Adam(epochs=epochs, rate=1e-2), Lbfgs(iterations=5))
-    return train(*victim.decay(), Protocol(stages, architecture=victim.TINY), seed=seed,
+    return train(*case, Protocol(stages, architecture=victim.TINY), seed=seed,
                  watcher=watcher)
 """
 _EPOCHS = """
@@ -119,6 +121,29 @@ for seed in range(200):
     sizes.append(megabytes())
 print(*sizes[40:])
 """
+
+
+_PROBLEMS = """
+mapped = []
+for seed in range(40):
+    unlearn(fitted(40, seed, case=victim.decay()), Recipe(
+        "tiny", ByMixture(), Schedule(steps=2, fraction=0.1), (Adam(epochs=5),)))
+    mapped.append(sum(1 for _ in open("/proc/self/maps")))
+print(*mapped)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="the system does not tell")
+def test_problem_after_problem_does_not_fill_the_process():
+    """A process may have 65,530 mappings; every new problem's programs take about a thousand."""
+    told = subprocess.run(
+        [sys.executable, "-c", _BEGIN + _PROBLEMS, str(Path(__file__).parent)],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    mapped = [int(word) for word in told.stdout.split()]
+    assert len(mapped) == 40 and max(mapped) < 30_000
+    assert max(mapped[20:]) < 1.1 * max(mapped[:20])
 
 
 @pytest.mark.slow

@@ -21,6 +21,7 @@ from unpinn.training._fit import Fit
 from unpinn.training._loop import Outcome, run
 from unpinn.training._objective import Objective, make_data_term, make_objective
 from unpinn.training._penalties import Penalty
+from unpinn.training._programs import note
 from unpinn.training._progress import Watcher, default_watcher
 from unpinn.training._protocol import Protocol
 from unpinn.training._recommended import recommended
@@ -72,6 +73,7 @@ def train(
     protocol = protocol or recommended(problem, observations)
     _check(problem, observations, weights, protocol)
     _check_range(problem, observations, protocol)
+    note(problem)
     model = _first_model(problem, observations, protocol, seed, start, extras, extra_columns)
     data = None
     if observations is not None:
