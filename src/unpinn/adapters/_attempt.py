@@ -6,17 +6,13 @@ from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-
 from unpinn.adapters._comparison import compare_snapshots, is_finite
 from unpinn.adapters._records import Snapshot
 from unpinn.adapters._subject import Subject
 from unpinn.training import Partition, Pruning, Status
 from unpinn.unlearning import Evidence, Recipe, prune
+from unpinn.unlearning._partition import settled
 from unpinn.unlearning._refinement import refine
-
-# Mean change of the readings' weights below which the partition has settled.
-_SETTLED = 0.003
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,8 +65,7 @@ class Trial:
         current = Attempt(before, self.first)
         for number in range(self.recipe.rounds):
             found = self._partition(current)
-            moved = np.mean(np.abs(found.weight - current.partition.weight))
-            if number and moved < _SETTLED:
+            if number and settled(current.partition, found):
                 break
             if number == 0 and self.recipe.schedule is not None:
                 current = self._pruned(current)

@@ -44,9 +44,4 @@ def compare_snapshots(before: Snapshot, after: Snapshot) -> Evidence:
     first, second = (
         log_densities(s.misfits, fit_mixture(s.misfits).noise) for s in (before, after)
     )
-    difference = second - first
-    count = len(difference)
-    error = float(difference.std(ddof=1) / np.sqrt(count)) if count > 1 else float("inf")
-    return Evidence(
-        float(difference.mean()), error, before.fresh_residual, after.fresh_residual, False, count
-    )
+    return Evidence.of(first, second, (before.fresh_residual, after.fresh_residual))

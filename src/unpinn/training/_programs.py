@@ -25,8 +25,10 @@ def note(problem: Problem) -> None:
     global _counted
     if problem in _known:
         return
+    if _counted == MOST:
+        jax.clear_caches()
+        # Problems that are still there will be compiled anew, and count again.
+        _known.clear()
+        _counted = 0
     _known.add(problem)
     _counted += 1
-    if _counted > MOST:
-        jax.clear_caches()
-        _counted = 1

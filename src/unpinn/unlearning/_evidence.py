@@ -49,6 +49,17 @@ class Evidence:
     held_out: bool
     readings: int
 
+    @classmethod
+    def of(
+        cls, before: np.ndarray, after: np.ndarray, residuals: tuple[float, float],
+        held_out: bool = False,
+    ) -> Evidence:  # fmt: skip
+        """From the log-likelihoods of the same readings, (N,), and both residuals."""
+        difference = after - before
+        count = len(difference)
+        error = float(difference.std(ddof=1) / np.sqrt(count)) if count > 1 else float("inf")
+        return cls(float(difference.mean()), error, *residuals, held_out, count)
+
     @property
     def accepts(self) -> bool:
         """Whether the second fit is no worse: in likelihood beyond chance, nor in residual."""
@@ -75,14 +86,10 @@ class Evidence:
 
 def compare_evidence(before: Fit, after: Fit) -> Evidence:
     """Compare two fits of the same readings."""
-    difference = _log_likelihoods(after) - _log_likelihoods(before)
-    count = len(difference)
-    error = float(difference.std(ddof=1) / np.sqrt(count)) if count > 1 else float("inf")
     scales = before.details.get("scales", {})
-    return Evidence(
-        float(difference.mean()), error, fresh_residual(before, scales),
-        fresh_residual(after, scales), bool(before.details.get("held_out")), count,
-    )  # fmt: skip
+    residuals = (fresh_residual(before, scales), fresh_residual(after, scales))
+    held_out = bool(before.details.get("held_out"))
+    return Evidence.of(_log_likelihoods(before), _log_likelihoods(after), residuals, held_out)
 
 
 def fresh_residual(fit: Fit, scales: dict[str, float]) -> float:

@@ -106,13 +106,13 @@ def _factors(misfits: np.ndarray, iterations: int) -> tuple[float, ...]:
 
 
 def _over(misfits: np.ndarray, factors) -> np.ndarray:
-    """Misfits in the units of the first quantity's."""
-    return np.asarray(misfits, np.float64) / np.asarray(factors)
+    """Misfits in the units of the first quantity's; as they are where there are no factors."""
+    return np.asarray(misfits, np.float64) / np.asarray(factors) if len(factors) else misfits
 
 
 def posterior_of(misfits: np.ndarray, noise: NoiseEstimate) -> np.ndarray:
     """Each reading's probability of being bad under a known noise."""
-    square, count = _squares(_over(misfits, noise.factors) if noise.factors else misfits)
+    square, count = _squares(_over(misfits, noise.factors))
     if noise.components == 1:
         return np.zeros(len(square))
     return _posterior(square, count, noise.low, noise.high, noise.share)
@@ -120,7 +120,7 @@ def posterior_of(misfits: np.ndarray, noise: NoiseEstimate) -> np.ndarray:
 
 def log_densities(misfits: np.ndarray, noise: NoiseEstimate) -> np.ndarray:
     """Each reading's log-likelihood under a noise estimate, (N,); higher is better."""
-    square, count = _squares(_over(misfits, noise.factors) if noise.factors else misfits)
+    square, count = _squares(_over(misfits, noise.factors))
     # A density in other units is another number.
     units = np.isfinite(misfits) @ np.log(noise.factors) if noise.factors else 0.0
     good = _log_density(square, count, noise.low) - units

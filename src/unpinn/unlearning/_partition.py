@@ -12,6 +12,9 @@ from unpinn.training import Partition
 from unpinn.unlearning._mixture import fit_mixture, posterior_of
 from unpinn.unlearning._scores import Scores
 
+# Mean change of the readings' weights below which the partition has settled.
+_SETTLED = 0.003
+
 
 @runtime_checkable
 class Rule(Protocol):
@@ -130,6 +133,11 @@ def part(scores: Scores, rule: Rule, seen: np.ndarray) -> Partition:
         scores.misfit, scores.residual, scores.score, retained, weight, found.threshold,
         found.rule, posterior, found.noise,
     )  # fmt: skip
+
+
+def settled(old: Partition | None, new: Partition) -> bool:
+    """Whether another look changes so little that another round would not pay."""
+    return old is not None and float(np.mean(np.abs(old.weight - new.weight))) < _SETTLED
 
 
 def rows(partition: Partition, seen: np.ndarray) -> Partition:

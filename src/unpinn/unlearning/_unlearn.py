@@ -14,13 +14,10 @@ from unpinn._errors import UserError
 from unpinn.training import Fit, Partition, Status, Watcher
 from unpinn.unlearning._evidence import compare_evidence
 from unpinn.unlearning._native import NativePrunable, compacted, scores_of
-from unpinn.unlearning._partition import part, rows
+from unpinn.unlearning._partition import part, rows, settled
 from unpinn.unlearning._pruning import prune
 from unpinn.unlearning._recipe import Recipe, default_recipe
 from unpinn.unlearning._tuning import Tuning
-
-# Mean change of the readings' weights below which the partition has settled.
-_SETTLED = 0.003
 
 
 def unlearn(
@@ -59,9 +56,10 @@ def unlearn(
         place = directory if directory is None or not number else f"{directory}/attempt{number + 1}"
         tune = Tuning(fit, attempt, place, watcher, method)
         last = _attempted(tune, first, partition, spent)
-        evidence = compare_evidence(best, last)
-        harmless = evidence.accepts if best is fit else evidence.spares
-        accepted = not recipe.accept or harmless
+        accepted = True
+        if recipe.accept:
+            evidence = compare_evidence(best, last)
+            accepted = evidence.accepts if best is fit else evidence.spares
         tried.append(_told(last, accepted))
         best = last if accepted else best
         if accepted and attempt.schedule is not None:
@@ -111,7 +109,7 @@ def _attempted(
         # Part I: which readings to trust.
         with _timed(spent, "partition"):
             found = partition or (find_partition(current, recipe) if number else first)
-        if number and _settled(current.partition, found):
+        if number and settled(current.partition, found):
             break
         # Part II: remove the neurons that belong to the others (once).
         model, pruning = current.model, current.pruning
@@ -135,11 +133,6 @@ def find_partition(fit: Fit, recipe: Recipe) -> Partition:
         recipe: whose rule and residual weight to use.
     """
     return part(scores_of(fit, recipe.residual_weight), recipe.rule, _seen(fit))
-
-
-def _settled(old: Partition | None, new: Partition) -> bool:
-    """Whether another look changes so little that another round would not pay."""
-    return old is not None and float(np.mean(np.abs(old.weight - new.weight))) < _SETTLED
 
 
 def _kept(
